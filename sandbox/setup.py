@@ -1,0 +1,153 @@
+"""The shared first half of every command: .venv, locked packages, front-end files.
+
+Runs on the machine's bare Python first (standard library only). Each step leaves a stamp with
+the hash of what it was made from, so that a second run costs nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+LOCKS = ROOT / "requirements"
+VENDOR = ROOT / "portal" / "web" / "static" / "vendor"
+FRONT_END = {
+    "htmx.min.js": "htmx.org/dist/htmx.min.js",
+    "pico.min.css": "@picocss/pico/css/pico.min.css",
+}
+
+
+class SetupFailed(Exception):
+    """One clear sentence for the person at the terminal."""
+
+
+def set_up() -> None:
+    with alone():
+        virtual_environment()
+        python_packages()
+        node_packages()
+        front_end_files()
+
+
+def virtual_environment() -> None:
+    if runs(PYTHON, "import sys, pip; assert sys.version_info >= (3, 11)"):
+        return
+    say("making .venv")
+    shutil.rmtree(VENV, ignore_errors=True)
+    command([sys.executable, "-m", "venv", str(VENV)], "this Python cannot make a virtual "
+            "environment (on Debian: apt-get install python3-venv)")  # fmt: skip
+
+
+def python_packages() -> None:
+    stamp, locks = VENV / ".packages", [LOCKS / "uv.lock", LOCKS / "all.lock"]
+    if is_fresh(stamp, locks):
+        return
+    say("installing Python packages")
+    pip_install("uv.lock")
+    # uv is many times faster; pip remains for a machine whose index only pip is told about.
+    if not succeeds([str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--require-hashes",
+                     "--python", str(PYTHON), "-r", str(LOCKS / "all.lock")]):  # fmt: skip
+        pip_install("all.lock")
+    renew(stamp, locks)
+
+
+def node_packages() -> None:
+    stamp, locks = ROOT / "node_modules" / ".packages", [ROOT / "package-lock.json"]
+    if is_fresh(stamp, locks):
+        return
+    if asks_node("print(machine_has_node())").strip() != "True":
+        say("no Node 20 or newer here: installing one into .venv")
+        pip_install("node.lock")
+    say("installing front-end files and stand-ins from npm")
+    npm = asks_node("print(*npm(), sep='\\n')").splitlines()
+    node_first = {"PATH": f"{Path(npm[0]).parent}{os.pathsep}{os.environ['PATH']}"}
+    command([*npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
+            "npm could not install the locked packages", node_first)  # fmt: skip
+    renew(stamp, locks)
+
+
+def front_end_files() -> None:
+    VENDOR.mkdir(parents=True, exist_ok=True)
+    for name, source in FRONT_END.items():
+        fetched, served = ROOT / "node_modules" / source, VENDOR / name
+        if not served.exists() or served.read_bytes() != fetched.read_bytes():
+            shutil.copyfile(fetched, served)
+
+
+# -- the small words that the steps are written in --
+
+
+def say(what: str) -> None:
+    print(f"setup: {what} …", flush=True)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Two commands started together set up one after the other."""
+    with (LOCKS / "all.lock").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def fingerprint(sources: Sequence[Path]) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+
+
+def is_fresh(stamp: Path, sources: Sequence[Path]) -> bool:
+    return stamp.exists() and stamp.read_text() == fingerprint(sources)
+
+
+def renew(stamp: Path, sources: Sequence[Path]) -> None:
+    stamp.write_text(fingerprint(sources))
+
+
+def runs(python: Path, code: str) -> bool:
+    return python.exists() and succeeds([str(python), "-c", code])
+
+
+def succeeds(argv: Sequence[str]) -> bool:
+    return subprocess.run(argv, cwd=ROOT, capture_output=True).returncode == 0
+
+
+def command(argv: Sequence[str], complaint: str, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, **(env or {})})  # fmt: skip
+    if done.returncode:
+        raise SetupFailed(f"{complaint}\n{(done.stdout + done.stderr).strip()[-2000:]}")
+    return done.stdout
+
+
+def pip_install(lock: str) -> None:
+    command([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+             "--require-hashes", "-r", str(LOCKS / lock)],
+            f"pip could not install requirements/{lock}")  # fmt: skip
+
+
+def asks_node(expression: str) -> str:
+    """Asked of the Python in .venv, because a packaged Node lives there."""
+    done = subprocess.run([str(PYTHON), "-c", f"from sandbox.node import *; {expression}"],
+                          cwd=ROOT, capture_output=True, text=True)  # fmt: skip
+    return done.stdout
+
+
+def main() -> int:
+    try:
+        set_up()
+    except SetupFailed as failure:
+        print(f"setup: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
