@@ -27,7 +27,7 @@ FRONT_END = {
 }
 
 
-class SetupFailed(Exception):
+class SetupFailedError(Exception):
     """One clear sentence for the person at the terminal."""
 
 
@@ -44,8 +44,10 @@ def virtual_environment() -> None:
         return
     say("making .venv")
     shutil.rmtree(VENV, ignore_errors=True)
-    command([sys.executable, "-m", "venv", str(VENV)], "this Python cannot make a virtual "
-            "environment (on Debian: apt-get install python3-venv)")  # fmt: skip
+    command(
+        [sys.executable, "-m", "venv", str(VENV)],
+        "this Python cannot make a virtual environment (on Debian: apt-get install python3-venv)",
+    )
 
 
 def python_packages() -> None:
@@ -55,8 +57,19 @@ def python_packages() -> None:
     say("installing Python packages")
     pip_install("uv.lock")
     # uv is many times faster; pip remains for a machine whose index only pip is told about.
-    if not succeeds([str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--require-hashes",
-                     "--python", str(PYTHON), "-r", str(LOCKS / "all.lock")]):  # fmt: skip
+    if not succeeds(
+        [
+            str(VENV / "bin" / "uv"),
+            "pip",
+            "install",
+            "--quiet",
+            "--require-hashes",
+            "--python",
+            str(PYTHON),
+            "-r",
+            str(LOCKS / "all.lock"),
+        ]
+    ):
         pip_install("all.lock")
     renew(stamp, locks)
 
@@ -71,8 +84,11 @@ def node_packages() -> None:
     say("installing front-end files and stand-ins from npm")
     npm = asks_node("print(*npm(), sep='\\n')").splitlines()
     node_first = {"PATH": f"{Path(npm[0]).parent}{os.pathsep}{os.environ['PATH']}"}
-    command([*npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
-            "npm could not install the locked packages", node_first)  # fmt: skip
+    command(
+        [*npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
+        "npm could not install the locked packages",
+        node_first,
+    )
     renew(stamp, locks)
 
 
@@ -120,30 +136,46 @@ def succeeds(argv: Sequence[str]) -> bool:
 
 
 def command(argv: Sequence[str], complaint: str, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True,
-                          env={**os.environ, **(env or {})})  # fmt: skip
+    done = subprocess.run(
+        argv, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **(env or {})}
+    )
     if done.returncode:
-        raise SetupFailed(f"{complaint}\n{(done.stdout + done.stderr).strip()[-2000:]}")
+        raise SetupFailedError(f"{complaint}\n{(done.stdout + done.stderr).strip()[-2000:]}")
     return done.stdout
 
 
 def pip_install(lock: str) -> None:
-    command([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-             "--require-hashes", "-r", str(LOCKS / lock)],
-            f"pip could not install requirements/{lock}")  # fmt: skip
+    command(
+        [
+            str(PYTHON),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+            "-r",
+            str(LOCKS / lock),
+        ],
+        f"pip could not install requirements/{lock}",
+    )
 
 
 def asks_node(expression: str) -> str:
     """Asked of the Python in .venv, because a packaged Node lives there."""
-    done = subprocess.run([str(PYTHON), "-c", f"from sandbox.node import *; {expression}"],
-                          cwd=ROOT, capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [str(PYTHON), "-c", f"from sandbox.node import *; {expression}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     return done.stdout
 
 
 def main() -> int:
     try:
         set_up()
-    except SetupFailed as failure:
+    except SetupFailedError as failure:
         print(f"setup: {failure}", file=sys.stderr)
         return 1
     return 0
