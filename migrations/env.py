@@ -1,0 +1,34 @@
+"""Alembic, run as the owner: `flask --app app db upgrade`."""
+
+import os
+
+from alembic import context
+from sqlalchemy import create_engine
+
+import portal.models  # noqa: F401  (declares the tables)
+from portal.config import UnsafeConfigurationError, sqlalchemy_url
+from portal.db import Base
+
+
+def owner_url() -> str:
+    url = os.environ.get("DATABASE_OWNER_URL")
+    if not url:
+        raise UnsafeConfigurationError("DATABASE_OWNER_URL is not set: migrations run as the owner")
+    return sqlalchemy_url(url)
+
+
+def run() -> None:
+    engine = create_engine(owner_url())
+    with engine.connect() as connection:
+        context.configure(
+            connection=connection,
+            target_metadata=Base.metadata,
+            transaction_per_migration=True,
+            compare_server_default=False,
+        )
+        with context.begin_transaction():
+            context.run_migrations()
+    engine.dispose()
+
+
+run()

@@ -1,0 +1,1 @@
+"""Monban: a portal for houses that let people in through smart locks."""

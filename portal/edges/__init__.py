@@ -1,0 +1,1 @@
+"""Providers: each edge is a small Protocol (port) and the real adapter behind it."""

@@ -1,0 +1,47 @@
+"""Tables as declared classes: what queries and verbs read, and what migrations are checked against.
+
+Nothing is written through them; see `portal.db`.
+"""
+
+from portal.models.facility import Door, Facility, Plan, Space
+from portal.models.guest import Guest
+from portal.models.key import EntryKey, LockCommand
+from portal.models.ledger import LedgerLine
+from portal.models.machinery import (
+    Checkpoint,
+    ConsumedEffect,
+    DeadLetter,
+    GateAudit,
+    LegalTransition,
+    Transition,
+    WebhookEvent,
+)
+from portal.models.message import Message
+from portal.models.payment import Payment, Refund
+from portal.models.staff import Staff, StaffRole, StaffSession
+from portal.models.stay import Stay
+
+__all__ = [
+    "Checkpoint",
+    "ConsumedEffect",
+    "DeadLetter",
+    "Door",
+    "EntryKey",
+    "Facility",
+    "GateAudit",
+    "Guest",
+    "LedgerLine",
+    "LegalTransition",
+    "LockCommand",
+    "Message",
+    "Payment",
+    "Plan",
+    "Refund",
+    "Space",
+    "Staff",
+    "StaffRole",
+    "StaffSession",
+    "Stay",
+    "Transition",
+    "WebhookEvent",
+]

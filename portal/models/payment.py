@@ -1,0 +1,127 @@
+"""Payments and refunds at the card rail: a row is committed before the provider is called."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.orm import Mapped, mapped_column
+
+from portal.db import Base
+from portal.models.columns import Attempts, Created, House, Key, Ref, Version, Words, belongs_to
+
+PURPOSES = (
+    "walk_in",
+    "reservation_deposit",
+    "reservation_balance",
+    "membership_initial",
+    "membership_renewal",
+    "order",
+    "credit",
+)
+
+
+class Payment(Base):
+    __tablename__ = "payments"
+    __table_args__ = (
+        UniqueConstraint("facility_id", "id"),
+        UniqueConstraint("purpose", "subject_id", "attempt"),
+        belongs_to("stays", "stay_id"),
+        CheckConstraint(
+            "state in ('open', 'processing', 'unknown', 'succeeded', 'refund_owed', 'canceled',"
+            " 'refunded')",
+            name="state",
+        ),
+        CheckConstraint(
+            "purpose in ('walk_in', 'reservation_deposit', 'reservation_balance',"
+            " 'membership_initial', 'membership_renewal', 'order', 'credit')",
+            name="purpose",
+        ),
+        CheckConstraint("amount > 0 and attempt > 0", name="amount"),
+        CheckConstraint(
+            "(state in ('succeeded', 'refund_owed', 'refunded')) = (succeeded_at is not null)",
+            name="succeeded_at",
+        ),
+        Index(
+            "uq_payments_one_attempt_open",
+            "purpose",
+            "subject_id",
+            unique=True,
+            postgresql_where=text("state in ('open', 'processing', 'unknown')"),
+        ),
+        Index("ix_payments_stay", "facility_id", "stay_id"),
+        Index(
+            "ix_payments_to_read",
+            "next_read_at",
+            postgresql_where=text("state in ('open', 'processing', 'unknown')"),
+        ),
+    )
+
+    id: Mapped[Key]
+    facility_id: Mapped[House]
+    purpose: Mapped[Words]
+    subject_id: Mapped[Ref]
+    stay_id: Mapped[Ref | None]
+    attempt: Mapped[int]
+    amount: Mapped[int] = mapped_column(BigInteger)
+    currency: Mapped[Words]
+    state: Mapped[Words]
+    version: Mapped[Version]
+    idempotency_key: Mapped[Words] = mapped_column(unique=True)
+    intent_id: Mapped[Words | None] = mapped_column(unique=True)
+    """The provider's id; absent until its answer was committed."""
+    client_secret_sealed: Mapped[Words | None]
+    livemode: Mapped[bool | None]
+    decline_code: Mapped[Words | None]
+    last_error: Mapped[Words | None]
+    reads: Mapped[Attempts]
+    next_read_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    """When the sweep next asks the provider about it, if no event came."""
+    succeeded_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    created_at: Mapped[Created]
+
+
+class Refund(Base):
+    """`id` is the idempotency key at the provider and stays the same for every retry."""
+
+    __tablename__ = "refunds"
+    __table_args__ = (
+        UniqueConstraint("facility_id", "id"),
+        UniqueConstraint("facility_id", "form_key"),
+        belongs_to("payments", "payment_id"),
+        belongs_to("stays", "stay_id"),
+        CheckConstraint(
+            "state in ('asked', 'unknown', 'pending', 'succeeded', 'failed')", name="state"
+        ),
+        CheckConstraint(
+            "reason in ('staff', 'surplus', 'late_payment', 'cancellation', 'external')",
+            name="reason",
+        ),
+        CheckConstraint("amount > 0", name="amount"),
+        Index("ix_refunds_payment", "facility_id", "payment_id"),
+        Index("ix_refunds_stay", "facility_id", "stay_id"),
+        Index(
+            "ix_refunds_due",
+            "next_attempt_at",
+            postgresql_where=text("state in ('asked', 'unknown', 'pending')"),
+        ),
+    )
+
+    id: Mapped[Key]
+    facility_id: Mapped[House]
+    payment_id: Mapped[Ref]
+    stay_id: Mapped[Ref | None]
+    amount: Mapped[int] = mapped_column(BigInteger)
+    currency: Mapped[Words]
+    state: Mapped[Words]
+    version: Mapped[Version]
+    reason: Mapped[Words]
+    form_key: Mapped[Ref | None]
+    provider_refund_id: Mapped[Words | None] = mapped_column(unique=True)
+    failure: Mapped[Words | None]
+    claimed_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    claim_token: Mapped[Ref | None]
+    attempts: Mapped[Attempts]
+    next_attempt_at: Mapped[Created]
+    last_error: Mapped[Words | None]
+    request_id: Mapped[Words] = mapped_column(server_default="")
+    created_at: Mapped[Created]

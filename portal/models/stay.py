@@ -1,0 +1,87 @@
+"""A stay: who is where from when to when."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Computed,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    literal_column,
+    text,
+)
+from sqlalchemy.dialects.postgresql import TIMESTAMP, TSTZRANGE, ExcludeConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from portal.db import Base
+from portal.models.columns import Created, House, Instant, Key, Ref, Version, Words, belongs_to
+
+SOURCES = ("desk", "web", "walk_in")
+
+
+class Stay(Base):
+    __tablename__ = "stays"
+    __table_args__ = (
+        UniqueConstraint("facility_id", "id"),
+        UniqueConstraint("facility_id", "code"),
+        UniqueConstraint("facility_id", "form_key"),
+        belongs_to("guests", "guest_id"),
+        belongs_to("spaces", "space_id"),
+        belongs_to("plans", "plan_id"),
+        ForeignKeyConstraint(["space_no", "space_id"], ["spaces.no", "spaces.id"]),
+        CheckConstraint(
+            "state in ('reserved', 'admitted', 'no_show', 'cancelled', 'departed')", name="state"
+        ),
+        CheckConstraint("source in ('desk', 'web', 'walk_in')", name="source"),
+        CheckConstraint("ends_at > starts_at", name="times"),
+        CheckConstraint("deposit_due >= 0", name="deposit"),
+        CheckConstraint(
+            "(state in ('admitted', 'departed')) = (admitted_at is not null)", name="admitted_at"
+        ),
+        CheckConstraint("(state = 'departed') = (departed_at is not null)", name="departed_at"),
+        CheckConstraint("(state = 'cancelled') = (cancelled_at is not null)", name="cancelled_at"),
+        # Half-open: one stay may begin at the instant another ends. The space is a range of one
+        # number because PostgreSQL without btree_gist has no GiST equality for uuid.
+        ExcludeConstraint(
+            (literal_column("int8range(space_no, space_no, '[]')"), "&&"),
+            (literal_column("period"), "&&"),
+            where=text("state in ('reserved', 'admitted')"),
+            using="gist",
+            name="ex_stays_space_period",
+        ),
+        Index("ix_stays_arrivals", "facility_id", "starts_at", "id"),
+        Index("ix_stays_departures", "facility_id", "ends_at"),
+        Index("ix_stays_guest", "facility_id", "guest_id"),
+        Index("ix_stays_space", "facility_id", "space_id"),
+    )
+
+    id: Mapped[Key]
+    facility_id: Mapped[House]
+    code: Mapped[Words]
+    """What a guest says at the desk: eight characters without look-alikes."""
+    guest_id: Mapped[Ref]
+    space_id: Mapped[Ref]
+    space_no: Mapped[int] = mapped_column(BigInteger)
+    plan_id: Mapped[Ref | None]
+    source: Mapped[Words]
+    state: Mapped[Words]
+    version: Mapped[Version]
+    starts_at: Mapped[Instant]
+    ends_at: Mapped[Instant]
+    period: Mapped[Any] = mapped_column(
+        TSTZRANGE, Computed("tstzrange(starts_at, ends_at, '[)')", persisted=True), deferred=True
+    )
+    currency: Mapped[Words]
+    deposit_due: Mapped[int] = mapped_column(server_default=text("0"))
+    note: Mapped[Words] = mapped_column(server_default="")
+    token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    token_sealed: Mapped[Words]
+    form_key: Mapped[Ref]
+    admitted_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    departed_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    cancelled_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    created_at: Mapped[Created]
