@@ -16,7 +16,8 @@ from sqlalchemy import Connection, CursorResult, MetaData, Row, TextClause, inse
 from sqlalchemy import event as sa_event
 from sqlalchemy.orm import DeclarativeBase, Session, SessionTransaction
 
-from portal import fence
+from portal import doorbell, fence
+from portal.doorbell import Kind
 from portal.log import request_id
 
 NAMING = {
@@ -58,6 +59,7 @@ class Tx:
     def __init__(self, session: Session, facility_id: UUID | None) -> None:
         self._session = session
         self.facility_id = facility_id
+        self.rings: set[Kind] = set()
 
     def get(self, kind: type[Entity], row_id: UUID | None, *, lock: bool = False) -> Entity | None:
         """The row as the database has it now; None when it is absent or another facility's."""
@@ -93,6 +95,10 @@ class Tx:
     def execute(self, statement: TextClause, params: Mapping[str, Any]) -> CursorResult[Any]:
         return cast("CursorResult[Any]", self._session.execute(statement, params))
 
+    def ring(self, kind: Kind) -> None:
+        """Tell a worker once this transaction has committed; nothing is rung on a roll-back."""
+        self.rings.add(kind)
+
     def enter(self, facility_id: UUID) -> None:
         """Go on in a facility found meanwhile: a link or event names a row, the row its house."""
         self.facility_id = facility_id
@@ -119,15 +125,18 @@ def transaction(
     """Commit on a clean exit, roll back on any exception. Inside it no edge may be called."""
     session = Session(db.engine, autoflush=False, expire_on_commit=False)
     session.info["facility_id"] = facility_id
+    tx = Tx(session, facility_id)
     fence.transaction_began()
     try:
         with session.begin():
             if isolation != "READ COMMITTED":
                 session.connection(execution_options={"isolation_level": isolation})
-            yield Tx(session, facility_id)
+            yield tx
     finally:
         session.close()
         fence.transaction_ended()
+    for kind in tx.rings:
+        doorbell.ring(kind)
 
 
 @sa_event.listens_for(Session, "after_begin")

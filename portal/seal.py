@@ -20,33 +20,42 @@ class BrokenSealError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
-    _fernet: MultiFernet
-    _mark_key: bytes
+class _Keys:
+    fernet: MultiFernet
+    mark_key: bytes
 
-    @classmethod
-    def of(cls, keys: tuple[str, ...]) -> "Seal":
-        """The first key seals; every key opens. Marks use the last, which must outlive the rest."""
-        return cls(
-            MultiFernet([Fernet(_derived(key, b"seal")) for key in keys]),
-            _derived(keys[-1], b"mark"),
-        )
 
-    def close(self, plain: str) -> str:
-        return self._fernet.encrypt(plain.encode()).decode()
+_keys: _Keys | None = None
 
-    def open(self, sealed: str) -> str:
-        try:
-            return self._fernet.decrypt(sealed.encode()).decode()
-        except InvalidToken:
-            raise BrokenSealError(
-                "a sealed value cannot be opened with the configured keys"
-            ) from None
 
-    def mark(self, plain: str) -> int:
-        """A keyed 62-bit number for equality tests; fits PostgreSQL's bigint ranges."""
-        digest = hmac.new(self._mark_key, plain.encode(), hashlib.sha256).digest()
-        return int.from_bytes(digest[:8], "big") >> 2
+def configure(keys: tuple[str, ...]) -> None:
+    """The first key seals; every key opens. Marks use the last, which must outlive the rest."""
+    global _keys
+    fernets = [Fernet(_derived(key, b"seal")) for key in keys]
+    _keys = _Keys(MultiFernet(fernets), _derived(keys[-1], b"mark"))
+
+
+def close(plain: str) -> str:
+    return _held().fernet.encrypt(plain.encode()).decode()
+
+
+def unseal(sealed: str) -> str:
+    try:
+        return _held().fernet.decrypt(sealed.encode()).decode()
+    except InvalidToken:
+        raise BrokenSealError("a sealed value opens with none of the configured keys") from None
+
+
+def mark(plain: str) -> int:
+    """A keyed 62-bit number for equality tests; fits PostgreSQL's bigint ranges."""
+    digest = hmac.new(_held().mark_key, plain.encode(), hashlib.sha256).digest()
+    return int.from_bytes(digest[:8], "big") >> 2
+
+
+def _held() -> _Keys:
+    if _keys is None:
+        raise RuntimeError("seal.configure was not called")
+    return _keys
 
 
 def _derived(key: str, purpose: bytes) -> bytes:

@@ -11,7 +11,9 @@ from sqlalchemy.orm import mapped_column
 
 Key = Annotated[
     UUID,
-    mapped_column(postgresql.UUID(as_uuid=True), primary_key=True, server_default=text("gen_random_uuid()")),
+    mapped_column(
+        postgresql.UUID(as_uuid=True), primary_key=True, server_default=text("gen_random_uuid()")
+    ),
 ]
 Ref = Annotated[UUID, mapped_column(postgresql.UUID(as_uuid=True))]
 House = Annotated[UUID, mapped_column(postgresql.UUID(as_uuid=True), ForeignKey("facilities.id"))]

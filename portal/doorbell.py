@@ -1,0 +1,70 @@
+"""The doorbell: an RQ job says "look now" and nothing else.
+
+Every piece of work is a row; a lost ring costs time until the next sweep, never work. Rings are
+coalesced with a flag that a job lowers when it starts and that falls by itself, so a job lost
+between flag and queue delays its kind by seconds.
+"""
+
+from typing import Literal
+
+import structlog
+from redis import Redis
+from redis.exceptions import RedisError
+from rq import Queue
+
+from portal.log import request_id
+
+Kind = Literal["inbox", "locks", "refunds", "outbox", "payments", "keys"]
+
+KINDS: tuple[Kind, ...] = ("inbox", "locks", "refunds", "outbox", "payments", "keys")
+"""In the order in which a worker serves them: doors and money before words."""
+
+FLAG_SECONDS = 10
+JOB_TIMEOUT_SECONDS = 120
+RESULT_SECONDS = 60
+
+_redis: "Redis | None" = None
+
+
+def configure(url: str) -> None:
+    """Name the server; nothing connects before the first ring."""
+    global _redis
+    _redis = Redis.from_url(url, socket_connect_timeout=2, socket_timeout=5)
+
+
+def connection() -> Redis:
+    if _redis is None:
+        raise RuntimeError("doorbell.configure was not called")
+    return _redis
+
+
+def queue(kind: Kind) -> Queue:
+    return Queue(kind, connection=connection(), default_timeout=JOB_TIMEOUT_SECONDS)
+
+
+def ring(kind: Kind) -> bool:
+    """Ask a worker to look for `kind`. False when Redis cannot be reached; the sweep will ring."""
+    try:
+        if connection().set(_flag(kind), "1", nx=True, ex=FLAG_SECONDS):
+            queue(kind).enqueue(
+                f"portal.jobs.drain.{kind}",
+                request_id(),
+                result_ttl=RESULT_SECONDS,
+                failure_ttl=RESULT_SECONDS,
+            )
+        return True
+    except RedisError as fault:
+        structlog.get_logger(__name__).warning("doorbell_unreachable", kind=kind, error=str(fault))
+        return False
+
+
+def answered(kind: Kind) -> None:
+    """A worker has begun to look: what is written from now on rings again."""
+    try:
+        connection().delete(_flag(kind))
+    except RedisError:
+        return  # the flag falls by itself
+
+
+def _flag(kind: Kind) -> str:
+    return f"monban:ring:{kind}"

@@ -1,0 +1,23 @@
+"""What a verb with an external leg needs: its own transactions, and the providers."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from uuid import UUID
+
+from portal.db import Isolation, Tx, transaction
+from portal.edges.locks.port import Locks
+from portal.edges.payments.port import Payments
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One facility's desk. A verb that takes a Desk makes the three beats itself; one that takes
+    a Tx is a part of somebody's transaction."""
+
+    facility_id: UUID
+    payments: Payments
+    locks: Locks
+    public_url: str
+
+    def transaction(self, isolation: Isolation = "READ COMMITTED") -> AbstractContextManager[Tx]:
+        return transaction(self.facility_id, isolation=isolation)
