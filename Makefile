@@ -1,11 +1,52 @@
-# `make` alone tells what there is. Python 3.11 or newer and make are all that it needs.
+# Python 3.11 or newer, make and the usual package registries are all that these need.
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; \
 	done)
+OURS := .venv/bin/python
+UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --custom-compile-command 'make lock' $(UPGRADE)
 
-.PHONY: setup
+.PHONY: help setup run reset test check fix translations lock
+
+help:
+	@echo 'make run           the whole house on this machine, until Ctrl-C'
+	@echo 'make reset         drop the data that make run keeps in var/'
+	@echo 'make test          every test; ARGS="-k stay -x" goes to pytest'
+	@echo 'make check         lint, types, layers, templates, translations, migrations'
+	@echo 'make fix           format, and fix what the linter can'
+	@echo 'make translations  bring new messages into the catalogues'
+	@echo 'make lock          lock the dependencies anew; UPGRADE=--upgrade for newer ones'
+	@echo 'make setup         what all of these do first'
 
 setup:
-	@test -n "$(PYTHON)" || { echo "Monban needs Python 3.11 or newer." >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo 'Monban needs Python 3.11 or newer.' >&2; exit 1; }
 	@$(PYTHON) -m sandbox.setup
+
+run: setup
+	@exec $(OURS) -m sandbox.run
+
+reset:
+	@$(PYTHON) -m sandbox.var
+
+test: setup
+	@$(OURS) -m sandbox.browser
+	@exec $(OURS) -m pytest -q $(ARGS)
+
+check: setup
+	@exec $(OURS) -m sandbox.check
+
+fix: setup
+	@.venv/bin/ruff check --quiet --fix
+	@.venv/bin/ruff format --quiet
+
+translations: setup
+	@$(OURS) -m sandbox.translations update
+	@$(OURS) -m sandbox.translations compile
+
+lock: setup
+	@$(UV) pyproject.toml -o requirements/app.lock
+	@$(UV) pyproject.toml --group dev -c requirements/app.lock -o requirements/all.lock
+	@$(UV) --group node -o requirements/node.lock
+	@$(UV) --group uv -o requirements/uv.lock
+	@npm install --package-lock-only --ignore-scripts --silent

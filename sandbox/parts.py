@@ -6,8 +6,10 @@ free one. `part.url` says where it is; `stop()` and `kill()` end it.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import platform
+import shutil
 import socket
 import sys
 import tempfile
@@ -43,25 +45,14 @@ def valkey(
     data: Path | None = None, *, port: int = 0, log: Path | None = None, wait: bool = True
 ) -> Part:
     """A queue server that keeps nothing on disk: it is a doorbell, the truth is in PostgreSQL."""
-    folder = data or Path(tempfile.mkdtemp(prefix="monban-valkey-"))
+    folder = data or _scratch()
     folder.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
     part = start(
         "valkey",
         [
-            _valkey_server(),
-            "--bind",
-            HOST,
-            "--port",
-            str(port),
-            "--dir",
-            str(folder),
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--daemonize",
-            "no",
+            *(_valkey_server(), "--dir", str(folder), "--save", ""),
+            *f"--bind {HOST} --port {port} --appendonly no --daemonize no".split(),
         ],
         log=log or folder / "valkey.log",
         url=f"redis://{HOST}:{port}/0",
@@ -98,16 +89,8 @@ def maildev(
     part = start(
         "mail",
         [
-            node(),
-            str(ROOT / "node_modules/maildev/dist/bin/maildev.js"),
-            "--ip",
-            HOST,
-            "--smtp",
-            str(smtp_port),
-            "--web-ip",
-            HOST,
-            "--web",
-            str(port),
+            *(node(), str(ROOT / "node_modules/maildev/dist/bin/maildev.js")),
+            *f"--ip {HOST} --smtp {smtp_port} --web-ip {HOST} --web {port}".split(),
             *(["--mail-directory", str(folder)] if folder else []),
         ],
         log=log or _new_log("mail"),
@@ -130,21 +113,9 @@ def portal(
     part = start(
         "portal",
         [
-            sys.executable,
-            "-m",
-            "gunicorn",
-            "--bind",
-            f"{HOST}:{port}",
-            "--worker-class",
-            "gthread",
-            "--workers",
-            str(processes),
-            "--threads",
-            str(threads),
-            "--graceful-timeout",
-            "5",
-            "--no-control-socket",
-            "app:create_app()",
+            *(sys.executable, "-m", "gunicorn", "app:create_app()"),
+            *f"--bind {HOST}:{port} --workers {processes} --threads {threads}".split(),
+            *("--worker-class", "gthread", "--graceful-timeout", "5", "--no-control-socket"),
         ],
         log=log or _new_log("portal"),
         env=env,
@@ -185,7 +156,14 @@ def _stand_in(
 
 
 def _new_log(name: str) -> Path:
-    return Path(tempfile.mkdtemp(prefix="monban-")) / f"{name}.log"
+    return _scratch() / f"{name}.log"
+
+
+def _scratch() -> Path:
+    """A folder that is gone when this process is."""
+    folder = Path(tempfile.mkdtemp(prefix="monban-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _valkey_server() -> str:

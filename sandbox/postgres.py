@@ -39,7 +39,9 @@ def postgres(data: Path, *, log: Path | None = None, fast: bool = False, wait: b
     account = _server_account()
     if not (data / "PG_VERSION").exists():
         _initialise(data, account)
-    sockets = _socket_directory(data, account)
+    sockets = _socket_directory(data)
+    if sockets != data:
+        _make_private(sockets, account)
     options = [
         "listen_addresses=",
         f"unix_socket_directories={sockets}",
@@ -53,11 +55,16 @@ def postgres(data: Path, *, log: Path | None = None, fast: bool = False, wait: b
         log=log,
         stop_signal=signal.SIGINT,  # "fast": end sessions, then a clean shutdown
         ready=_accepts,
-        url=f"postgresql://{SUPERUSER}@/postgres?host={sockets}",
+        url=socket_url(data),
         cwd=data,
         **_as(account),
     )
     return part.wait() if wait else part
+
+
+def socket_url(data: Path) -> str:
+    """Where the superuser reaches the server that runs on `data`."""
+    return f"postgresql://{SUPERUSER}@/postgres?host={_socket_directory(data.resolve())}"
 
 
 def with_database(url: str, database: str, user: str | None = None) -> str:
@@ -160,6 +167,12 @@ def _as(account: pwd.struct_passwd | None) -> dict[str, Any]:
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
 
 
+def _make_private(folder: Path, account: pwd.struct_passwd | None) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if account:
+        os.chown(folder, account.pw_uid, account.pw_gid)
+
+
 def _let_pass(folder: Path) -> None:
     """The server's account may walk through (not list) every folder above its data."""
     for above in (folder, *folder.parents):
@@ -168,13 +181,9 @@ def _let_pass(folder: Path) -> None:
             above.chmod(mode | 0o001)
 
 
-def _socket_directory(data: Path, account: pwd.struct_passwd | None) -> Path:
+def _socket_directory(data: Path) -> Path:
+    """The data folder itself, or one with a short name when that would be too long."""
     if len(str(data).encode()) <= LONGEST_SOCKET_DIRECTORY:
         return data
-    short = Path(tempfile.gettempdir()) / (
-        "monban-" + hashlib.sha256(str(data).encode()).hexdigest()[:12]
-    )
-    short.mkdir(mode=0o700, exist_ok=True)
-    if account:
-        os.chown(short, account.pw_uid, account.pw_gid)
-    return short
+    digest = hashlib.sha256(str(data).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"monban-{digest}"

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTENING = re.compile(r"listening(?: at:)? +(https?://\S+)", re.IGNORECASE)
@@ -118,6 +118,7 @@ def start(
     url: str = "",
     also: Mapping[str, str] | None = None,
     cwd: Path = ROOT,
+    stdout: IO[bytes] | None = None,
     **popen: Any,
 ) -> Part:
     """Start a part with its output in `log`. It may not answer yet: `wait()` for that.
@@ -127,15 +128,16 @@ def start(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         began = output.tell()
+        us = os.getpid()
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=stdout or output,
             stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
             cwd=cwd,
             start_new_session=True,
-            preexec_fn=lambda: _follow_parent(stop_signal),
+            preexec_fn=lambda: follow_parent(stop_signal, us),
             **popen,
         )
     return Part(
@@ -169,7 +171,9 @@ def answers(part: Part) -> bool:
     return True
 
 
-def _follow_parent(stop_signal: signal.Signals) -> None:
-    """In the child, between fork and exec."""
+def follow_parent(stop_signal: signal.Signals, parent: int) -> None:
+    """Have the kernel send us `stop_signal` when our parent is gone, which it may be by now."""
     if _libc is not None:
         _libc.prctl(PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), stop_signal)

@@ -37,6 +37,7 @@ def set_up() -> None:
         python_packages()
         node_packages()
         front_end_files()
+        compiled_translations()
 
 
 def virtual_environment() -> None:
@@ -100,6 +101,14 @@ def front_end_files() -> None:
             shutil.copyfile(fetched, served)
 
 
+def compiled_translations() -> None:
+    sources = list(ROOT.glob("translations/*/LC_MESSAGES/*.po"))
+    if any(_is_stale(source.with_suffix(".mo"), source) for source in sources):
+        command(
+            [str(PYTHON), "-m", "sandbox.translations", "compile"], "translations do not compile"
+        )
+
+
 # -- the small words that the steps are written in --
 
 
@@ -121,6 +130,10 @@ def fingerprint(sources: Sequence[Path]) -> str:
 
 def is_fresh(stamp: Path, sources: Sequence[Path]) -> bool:
     return stamp.exists() and stamp.read_text() == fingerprint(sources)
+
+
+def _is_stale(made: Path, source: Path) -> bool:
+    return not made.exists() or made.stat().st_mtime_ns < source.stat().st_mtime_ns
 
 
 def renew(stamp: Path, sources: Sequence[Path]) -> None:

@@ -1,0 +1,99 @@
+"""The catalogues: what the code says, collected; what the portal reads, compiled.
+
+`make translations` brings new messages into translations/*/LC_MESSAGES/messages.po and drops the
+ones that nobody says any more; writing the words stays with a person. Set-up compiles them.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import DEFAULT_KEYWORDS, extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).resolve().parent.parent
+LANGUAGES = ("ja", "en")
+KEYWORDS = {
+    **DEFAULT_KEYWORDS,
+    "lazy_gettext": None,
+    "lazy_ngettext": (1, 2),
+    "lazy_pgettext": ((1, "c"), 2),
+    "lazy_npgettext": ((1, "c"), 2, 3),
+    "_l": None,
+}
+
+
+def said(root: Path = ROOT) -> Catalog:
+    """Every message that the code and the templates say."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["babel"]["mappings"]
+    methods = [(mapping["pattern"], mapping["method"]) for mapping in settings]
+    options = {
+        mapping["pattern"]: {
+            k: str(v) for k, v in mapping.items() if k not in ("method", "pattern")
+        }
+        for mapping in settings
+    }
+    catalog = Catalog(project="Monban", copyright_holder="Monban", charset="utf-8")
+    for folder in {pattern.split("/")[0] for pattern, _ in methods}:
+        found = extract_from_dir(
+            root / folder,
+            [
+                (pattern.partition("/")[2], method)
+                for pattern, method in methods
+                if pattern.startswith(f"{folder}/")
+            ],
+            {pattern.partition("/")[2]: given for pattern, given in options.items()},
+            KEYWORDS,
+            ("Translators:",),
+        )
+        for name, line, message, comments, context in found:
+            catalog.add(
+                message, None, [(f"{folder}/{name}", line)], auto_comments=comments, context=context
+            )
+    return catalog
+
+
+def path(root: Path, language: str) -> Path:
+    return root / "translations" / language / "LC_MESSAGES" / "messages.po"
+
+
+def read(file: Path, language: str) -> Catalog:
+    with file.open("rb") as lines:
+        return read_po(lines, locale=language, abort_invalid=True)
+
+
+def update(root: Path = ROOT) -> None:
+    """Bring each catalogue up to what is said, without guessing words for new messages."""
+    template = said(root)
+    for language in LANGUAGES:
+        file = path(root, language)
+        catalog = read(file, language) if file.exists() else Catalog(locale=language, fuzzy=False)
+        # A date that moves with every run would make every two branches conflict.
+        template.creation_date = catalog.creation_date
+        catalog.update(template, no_fuzzy_matching=True)
+        catalog.obsolete.clear()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as lines:
+            write_po(lines, catalog, width=0, sort_output=True, include_lineno=False)
+
+
+def compile_stale(root: Path = ROOT) -> None:
+    """Compile what is newer than its compiled form: at set-up, and before the tests."""
+    for file, compiled in catalogues(root):
+        if not compiled.exists() or compiled.stat().st_mtime_ns < file.stat().st_mtime_ns:
+            with compiled.open("wb") as binary:
+                write_mo(binary, read(file, file.parts[-3]))
+
+
+def catalogues(root: Path) -> Iterator[tuple[Path, Path]]:
+    for file in sorted(root.glob("translations/*/LC_MESSAGES/*.po")):
+        yield file, file.with_suffix(".mo")
+
+
+if __name__ == "__main__":
+    {"update": update, "compile": compile_stale}[sys.argv[1]]()
