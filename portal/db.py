@@ -14,11 +14,11 @@ from uuid import UUID
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, CursorResult, MetaData, Row, TextClause, insert, select, text
 from sqlalchemy import event as sa_event
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Session, SessionTransaction
 
 from portal import doorbell, fence
 from portal.doorbell import Kind
-from portal.log import request_id
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -37,6 +37,8 @@ class Base(DeclarativeBase):
 
 
 db = SQLAlchemy(model_class=Base)
+
+SCOPE = text("select set_config('app.facility_id', :facility, true)")
 
 Entity = TypeVar("Entity", bound=Base)
 
@@ -99,11 +101,20 @@ class Tx:
         """Tell a worker once this transaction has committed; nothing is rung on a roll-back."""
         self.rings.add(kind)
 
-    def enter(self, facility_id: UUID) -> None:
-        """Go on in a facility found meanwhile: a link or event names a row, the row its house."""
-        self.facility_id = facility_id
-        self._session.info["facility_id"] = facility_id
-        _apply_scope(self._session.connection(), facility_id)
+    def enter(self, finder: str, **params: Any) -> UUID | None:
+        """Find a row across facilities and go on in its facility: a link or an event names a row,
+        the row its house. `finder` is a call of one of the database's definer functions, which
+        answer (facility_id, row id). Returns the row's id, or None when there is none."""
+        found = self.row(
+            f"select found.*, set_config('app.facility_id', found.facility_id::text, true)"
+            f" from {finder} found",
+            **params,
+        )
+        if found is None:
+            return None
+        self.facility_id = found[0]
+        self._session.info["facility_id"] = found[0]
+        return cast(UUID, found[1])
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -141,15 +152,12 @@ def transaction(
 
 @sa_event.listens_for(Session, "after_begin")
 def _scope_at_begin(session: Session, _: SessionTransaction, connection: Connection) -> None:
-    if not session.in_nested_transaction():
-        _apply_scope(connection, session.info.get("facility_id"))
+    facility_id = session.info.get("facility_id")
+    if facility_id is not None and not session.in_nested_transaction():
+        connection.execute(SCOPE, {"facility": str(facility_id)})
 
 
-def _apply_scope(connection: Connection, facility_id: UUID | None) -> None:
-    connection.execute(
-        text(
-            "select set_config('app.facility_id', :facility, true),"
-            " set_config('app.request_id', :request, true)"
-        ),
-        {"facility": str(facility_id) if facility_id else "", "request": request_id()},
-    )
+def violated(fault: IntegrityError) -> str:
+    """The name of the constraint that refused the statement; '' when PostgreSQL names none."""
+    diagnosis = getattr(fault.orig, "diag", None)
+    return getattr(diagnosis, "constraint_name", None) or ""

@@ -161,6 +161,12 @@ as $$
         select d.id from lock_commands d
         where d.done_at is null and d.dead_at is null and d.next_attempt_at <= now()
           and (d.claimed_at is null or d.claimed_at < now() - lease)
+          -- One after another for one key: a removal must not overtake the setting before it.
+          and not exists (
+              select 1 from lock_commands earlier
+              where earlier.key_id = d.key_id and earlier.no < d.no
+                and earlier.done_at is null and earlier.dead_at is null
+          )
         order by d.next_attempt_at
         limit at_most
         for update skip locked
@@ -195,7 +201,7 @@ as $$
     set next_read_at = now() + again, reads = p.reads + 1
     from (
         select d.id from payments d
-        where d.state in ('open', 'processing', 'unknown') and d.next_read_at <= now()
+        where d.next_read_at <= now()
         order by d.next_read_at
         limit at_most
         for update skip locked

@@ -425,11 +425,12 @@ CREATE TABLE payments (
 );
 
 CREATE INDEX ix_payments_stay ON payments (facility_id, stay_id);
-CREATE INDEX ix_payments_to_read ON payments (next_read_at) WHERE state in ('open', 'processing', 'unknown');
+CREATE INDEX ix_payments_to_read ON payments (next_read_at) WHERE next_read_at is not null;
 CREATE UNIQUE INDEX uq_payments_one_attempt_open ON payments (purpose, subject_id) WHERE state in ('open', 'processing', 'unknown');
 
 CREATE TABLE lock_commands (
     id UUID DEFAULT gen_random_uuid() NOT NULL,
+    no BIGINT GENERATED ALWAYS AS IDENTITY,
     facility_id UUID NOT NULL,
     key_id UUID NOT NULL,
     kind TEXT NOT NULL,
@@ -467,6 +468,7 @@ CREATE TABLE refunds (
     state TEXT NOT NULL,
     version INTEGER DEFAULT 1 NOT NULL,
     reason TEXT NOT NULL,
+    lowers_price BOOLEAN DEFAULT false NOT NULL,
     form_key UUID,
     provider_refund_id TEXT,
     failure TEXT,
@@ -561,6 +563,7 @@ insert into legal_transitions (table_name, machine, from_state, event, to_state)
     ('payments', 'payment', 'succeeded', 'refund_owed', 'refund_owed'),
     ('payments', 'payment', 'refund_owed', 'refunded_in_full', 'refunded'),
     ('payments', 'payment', 'refund_owed', 'refund_withdrawn', 'succeeded'),
+    ('payments', 'payment', 'refunded', 'refund_withdrawn', 'succeeded'),
     ('refunds', 'refund', '', 'created', 'asked'),
     ('refunds', 'refund', 'asked', 'accepted', 'pending'),
     ('refunds', 'refund', 'asked', 'provider_succeeded', 'succeeded'),

@@ -54,7 +54,9 @@ TABLE: Table = {
         "refund_withdrawn": "succeeded",
     },
     "canceled": {},
-    "refunded": {},
+    "refunded": {
+        "refund_withdrawn": "succeeded",
+    },
 }
 
 

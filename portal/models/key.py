@@ -7,6 +7,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Computed,
+    Identity,
     Index,
     UniqueConstraint,
     literal_column,
@@ -123,6 +124,8 @@ class LockCommand(Base):
     )
 
     id: Mapped[Key]
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True))
+    """The order in which they were asked: commands for one key run one after another."""
     facility_id: Mapped[House]
     key_id: Mapped[Ref]
     kind: Mapped[Words]

@@ -52,7 +52,7 @@ class Payment(Base):
         Index(
             "ix_payments_to_read",
             "next_read_at",
-            postgresql_where=text("state in ('open', 'processing', 'unknown')"),
+            postgresql_where=text("next_read_at is not null"),
         ),
     )
 
@@ -75,7 +75,7 @@ class Payment(Base):
     last_error: Mapped[Words | None]
     reads: Mapped[Attempts]
     next_read_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
-    """When the sweep next asks the provider about it, if no event came."""
+    """When the sweep next asks the provider about it; null where there is nothing to ask."""
     succeeded_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     created_at: Mapped[Created]
 
@@ -115,6 +115,8 @@ class Refund(Base):
     state: Mapped[Words]
     version: Mapped[Version]
     reason: Mapped[Words]
+    lowers_price: Mapped[bool] = mapped_column(server_default=text("false"))
+    """A concession: the price falls with it, so that the guest does not owe it again."""
     form_key: Mapped[Ref | None]
     provider_refund_id: Mapped[Words | None] = mapped_column(unique=True)
     failure: Mapped[Words | None]

@@ -1,0 +1,99 @@
+"""Work for locks: put, settle, put off, bury. Claims are made by the database's own function."""
+
+from datetime import timedelta
+from typing import Literal
+from uuid import UUID, uuid4
+
+from portal.db import Tx
+from portal.log import request_id
+
+CommandKind = Literal["set", "update", "remove"]
+
+LEASE = timedelta(seconds=60)
+"""Twice the slowest command: two calls of at most 13 seconds each."""
+
+BATCH = 10
+
+
+def order(tx: Tx, kind: CommandKind, key_id: UUID, fact: str = "") -> UUID:
+    """Put one command, once for the key, the kind and the `fact` (an update names its new end)."""
+    command_id = uuid4()
+    tx.run(
+        """
+        insert into lock_commands (id, facility_id, key_id, kind, idempotency_key, request_id)
+        values (:id, :facility_id, :key_id, :kind, :key, :request_id)
+        on conflict (idempotency_key) do nothing
+        """,
+        id=command_id,
+        facility_id=tx.facility_id,
+        key_id=key_id,
+        kind=kind,
+        key=":".join(part for part in (kind, str(key_id), fact) if part),
+        request_id=request_id(),
+    )
+    tx.ring("locks")
+    return command_id
+
+
+def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:
+    """Up to BATCH due commands as (id, facility id), leased to `token`."""
+    rows = tx.rows(
+        "select id, facility_id from claim_lock_commands(:token, :batch, :lease)",
+        token=token,
+        batch=BATCH,
+        lease=LEASE,
+    )
+    return [(row.id, row.facility_id) for row in rows]
+
+
+def done(tx: Tx, command_id: UUID, token: UUID, result: str) -> bool:
+    """The far side's word is in. False when the claim is no longer ours."""
+    return _settle(
+        tx, command_id, token, "done_at = now(), unknown_at = null, result = :note", result
+    )
+
+
+def put_off(tx: Tx, command_id: UUID, token: UUID, pause: timedelta, error: str) -> bool:
+    """Nothing was done. Release the claim and try again after `pause`."""
+    return _settle(
+        tx,
+        command_id,
+        token,
+        "next_attempt_at = now() + :pause, last_error = :note",
+        error,
+        pause=pause,
+    )
+
+
+def unknown(tx: Tx, command_id: UUID, token: UUID, pause: timedelta, error: str) -> bool:
+    """The answer is lost: the next attempt reads the far side first."""
+    return _settle(
+        tx,
+        command_id,
+        token,
+        "unknown_at = coalesce(unknown_at, now()), next_attempt_at = now() + :pause,"
+        " last_error = :note",
+        error,
+        pause=pause,
+    )
+
+
+def bury(tx: Tx, command_id: UUID, token: UUID, error: str) -> bool:
+    """Leave it to a person."""
+    return _settle(tx, command_id, token, "dead_at = now(), last_error = :note", error)
+
+
+def _settle(
+    tx: Tx, command_id: UUID, token: UUID, change: str, note: str, pause: timedelta | None = None
+) -> bool:
+    params = {"id": command_id, "token": token, "note": note}
+    if pause is not None:
+        params["pause"] = pause
+    settled = tx.run(
+        f"""
+        update lock_commands set {change}, claimed_at = null, claim_token = null
+        where id = :id and claim_token = :token and done_at is null and dead_at is null
+        """,
+        **params,
+    )
+    return settled.rowcount == 1

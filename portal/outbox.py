@@ -1,0 +1,203 @@
+"""The outbox: a message is a row written with the change. Nobody else may enqueue, nobody sends
+inline; `jobs.outbox` is the only caller of a channel."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from portal.db import Tx
+from portal.log import request_id
+
+Channel = Literal["email", "line"]
+
+LEASE = timedelta(minutes=5)
+BATCH = 50
+
+# Door keys before receipts before the rest.
+PRIORITY = {"entry_key_issued": 0, "entry_key_changed": 0, "payment_received": 1, "refund_sent": 1}
+OTHER = 2
+
+_INSERT = text(
+    """
+    insert into outbox (facility_id, stay_id, dedupe_key, consumer_key, event_type, channel,
+        recipient, locale, payload, priority, request_id)
+    values (:facility_id, :stay_id, :dedupe_key, :consumer_key, :event_type, :channel,
+        :recipient, :locale, :payload, :priority, :request_id)
+    on conflict (facility_id, dedupe_key) do nothing
+    """
+).bindparams(bindparam("payload", type_=JSONB))
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Where and in which language a guest is written to, resolved when the row is written."""
+
+    stay_id: UUID
+    email: str | None
+    line_user_id: str | None
+    preferred_locale: str | None
+    facility_locale: str | None
+
+    @property
+    def locale(self) -> str:
+        return self.preferred_locale or self.facility_locale or "ja"
+
+    @property
+    def channel(self) -> tuple[Channel, str] | None:
+        if self.line_user_id:
+            return "line", self.line_user_id
+        return ("email", self.email) if self.email else None
+
+
+def contact_of(tx: Tx, stay_id: UUID) -> Contact:
+    row = tx.row(
+        """
+        select s.id, g.email, g.line_user_id, g.preferred_locale, f.default_locale
+        from stays s
+        join guests g on g.id = s.guest_id
+        join facilities f on f.id = s.facility_id
+        where s.id = :stay
+        """,
+        stay=stay_id,
+    )
+    if row is None:
+        raise LookupError("a message was asked for a stay that is not in scope")
+    return Contact(*row)
+
+
+def enqueue(
+    tx: Tx,
+    contact: Contact,
+    event_type: str,
+    fact: str,
+    payload: Mapping[str, Any],
+    *,
+    consumer_key: str | None = None,
+) -> bool:
+    """Write one message about one fact; `event_type:fact` is said once, however often it is asked.
+
+    False when the guest left no address. The payload holds ids and amounts, never a door code.
+    """
+    if contact.channel is None:
+        return False
+    channel, recipient = contact.channel
+    put(tx, contact, channel, recipient, event_type, fact, payload, consumer_key=consumer_key)
+    return True
+
+
+def put(
+    tx: Tx,
+    contact: Contact,
+    channel: Channel,
+    recipient: str,
+    event_type: str,
+    fact: str,
+    payload: Mapping[str, Any],
+    *,
+    consumer_key: str | None = None,
+) -> None:
+    dedupe_key = f"{event_type}:{fact}"
+    tx.execute(
+        _INSERT,
+        {
+            "facility_id": tx.facility_id,
+            "stay_id": contact.stay_id,
+            "dedupe_key": dedupe_key,
+            "consumer_key": consumer_key or dedupe_key,
+            "event_type": event_type,
+            "channel": channel,
+            "recipient": recipient,
+            "locale": contact.locale,
+            "payload": dict(payload),
+            "priority": PRIORITY.get(event_type, OTHER),
+            "request_id": request_id(),
+        },
+    )
+    tx.ring("outbox")
+
+
+def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:
+    """Up to BATCH due messages as (id, facility id), leased to `token`."""
+    rows = tx.rows(
+        "select id, facility_id from claim_outbox(:token, :batch, :lease)",
+        token=token,
+        batch=BATCH,
+        lease=LEASE,
+    )
+    return [(row.id, row.facility_id) for row in rows]
+
+
+def begin_sending(tx: Tx, message_id: UUID, token: UUID) -> bool:
+    """Mark that transmission begins. False when the claim is no longer ours."""
+    return _settle(tx, message_id, token, "sending_at = now()", release=False)
+
+
+def sent(tx: Tx, message_id: UUID, token: UUID) -> bool:
+    """Mark it sent and remember its consumer key, in this one transaction."""
+    settled = tx.run(
+        """
+        with done as (
+            update outbox set sent_at = now(), claimed_at = null, claim_token = null
+            where id = :id and claim_token = :token and sent_at is null
+            returning facility_id, consumer_key
+        ), remembered as (
+            insert into consumed_effects (facility_id, consumer_key)
+            select facility_id, consumer_key from done
+            on conflict do nothing
+        )
+        select 1 from done
+        """,
+        id=message_id,
+        token=token,
+    )
+    return settled.one_or_none() is not None
+
+
+def suppress(tx: Tx, message_id: UUID, token: UUID) -> bool:
+    """Its effect happened already under the same consumer key."""
+    return _settle(tx, message_id, token, "suppressed_at = now()")
+
+
+def withdraw(tx: Tx, message_id: UUID, token: UUID) -> bool:
+    """The fact it states is no longer true."""
+    return _settle(tx, message_id, token, "withdrawn_at = now()")
+
+
+def release(tx: Tx, message_id: UUID, token: UUID, pause: timedelta, error: str) -> bool:
+    """The send did not happen: give the claim back and try again after `pause`."""
+    return _settle(
+        tx,
+        message_id,
+        token,
+        "sending_at = null, next_attempt_at = now() + :pause, last_error = :error",
+        pause=pause,
+        error=error,
+    )
+
+
+def lose(tx: Tx, message_id: UUID, token: UUID, error: str) -> bool:
+    """It may have been delivered, and the channel cannot be asked: a person decides."""
+    return _settle(tx, message_id, token, "unknown_at = now(), last_error = :error", error=error)
+
+
+def bury(tx: Tx, message_id: UUID, token: UUID, error: str) -> bool:
+    """Leave it to a person."""
+    return _settle(tx, message_id, token, "dead_at = now(), last_error = :error", error=error)
+
+
+def _settle(
+    tx: Tx, message_id: UUID, token: UUID, change: str, *, release: bool = True, **params: Any
+) -> bool:
+    freed = ", claimed_at = null, claim_token = null" if release else ""
+    settled = tx.run(
+        f"update outbox set {change}{freed} where id = :id and claim_token = :token",
+        id=message_id,
+        token=token,
+        **params,
+    )
+    return settled.rowcount == 1
