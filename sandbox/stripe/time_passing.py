@@ -1,0 +1,76 @@
+"""What the clock brings about: renewals, ends of period, expiry, decided processing."""
+
+from sandbox.stripe import attempts, billing, periods, subscriptions
+from sandbox.stripe.world import Obj, World
+
+_FIRST_PAYMENT_WITHIN = 23 * 3600
+"""An incomplete subscription expires: https://docs.stripe.com/billing/subscriptions/overview"""
+
+_MOST_RENEWALS = 120
+
+
+def tick(world: World, processing_seconds: int | None) -> None:
+    """Do whatever is due by now. `processing_seconds` None leaves processing to the tests."""
+    with world.lock:
+        if processing_seconds is not None:
+            _decide_processing(world, processing_seconds)
+        for subscription in list(world.objects.get("subscription", {}).values()):
+            _advance(world, subscription)
+
+
+def renew(world: World, subscription: Obj) -> Obj:
+    """Lay the next period and charge it. Returns the invoice."""
+    with world.changing(subscription, "customer.subscription.updated"):
+        for item in subscription["items"]["data"]:
+            start = item["current_period_end"]
+            end = periods.later(start, item["price"], subscription["billing_cycle_anchor"])
+            item.update(current_period_start=start, current_period_end=end)
+        invoice = billing.issue(world, subscription, "subscription_cycle")
+    pause = subscription["pause_collection"]
+    if pause:
+        billing.shelve(world, invoice, pause["behavior"])
+    elif not billing.charge(world, invoice):
+        _fall_behind(world, subscription)
+    return invoice
+
+
+def _fall_behind(world: World, subscription: Obj) -> None:
+    with world.changing(subscription, "customer.subscription.updated"):
+        subscription["status"] = "past_due"
+
+
+def _advance(world: World, subscription: Obj) -> None:
+    if subscription["status"] == "incomplete":
+        _expire(world, subscription)
+        return
+    _resume(world, subscription)
+    for _ in range(_MOST_RENEWALS):
+        if subscription["status"] not in ("active", "past_due"):
+            return
+        if subscriptions.period_end(subscription) > world.now():
+            return
+        if subscription["cancel_at_period_end"]:
+            subscriptions.end(world, subscription, "cancellation_requested")
+            return
+        renew(world, subscription)
+
+
+def _resume(world: World, subscription: Obj) -> None:
+    pause = subscription["pause_collection"]
+    if pause and pause["resumes_at"] and pause["resumes_at"] <= world.now():
+        with world.changing(subscription, "customer.subscription.updated"):
+            subscription["pause_collection"] = None
+
+
+def _expire(world: World, subscription: Obj) -> None:
+    if world.now() - subscription["created"] < _FIRST_PAYMENT_WITHIN:
+        return
+    with world.changing(subscription, "customer.subscription.updated"):
+        subscription.update(status="incomplete_expired", ended_at=world.now())
+
+
+def _decide_processing(world: World, seconds: int) -> None:
+    for intent in list(world.objects.get("payment_intent", {}).values()):
+        began = world.private.get(f"processing:{intent['id']}", world.now())
+        if intent["status"] == "processing" and began + seconds <= world.now():
+            attempts.finish_processing(world, intent, succeeded=True)
