@@ -40,6 +40,7 @@ def lint(root: Path) -> list[str]:
         "djlint",
         str(FOLDER),
         "--lint",
+        "--profile=jinja",
         "--quiet",
         "--linter-output-format",
         "{filename}:{line}: {code} {message} {match}",
@@ -47,4 +48,5 @@ def lint(root: Path) -> list[str]:
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True)
     if done.returncode == 0:
         return []
-    return [line for line in done.stdout.splitlines() if line.strip()] or [done.stderr.strip()]
+    told = [f"{FOLDER}/{line}" for line in done.stdout.splitlines() if line.strip()]
+    return told or [f"djlint: {done.stderr.strip()}"]

@@ -58,15 +58,16 @@ def faults_of(message: Message, catalog: Catalog) -> list[str]:
         return ["fuzzy"]
     if len(words) != expected or not all(word.strip() for word in words):
         return ["empty"]
-    if not all(same_placeholders(word, ids) for word in words):
+    if not same_placeholders(words, ids):
         return ["other placeholders than the original"]
     return []
 
 
-def same_placeholders(word: str, ids: tuple[str, ...]) -> bool:
-    """The plural's are all needed; a form for one may do without the number."""
-    used, needed = placeholders(word), placeholders(ids[-1])
-    return used == needed or (len(ids) > 1 and used == placeholders(ids[0]))
+def same_placeholders(words: tuple[str, ...], ids: tuple[str, ...]) -> bool:
+    """The last form needs them all; one before it ("one night") may do without the number."""
+    *fewer, last = (placeholders(word) for word in words)
+    needed = placeholders(ids[-1])
+    return last == needed and all(used <= needed for used in fewer)
 
 
 def placeholders(text: str) -> Counter[str]:

@@ -1,0 +1,85 @@
+"""One line of history, whose released beginning never moves."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.checks.migrations import problems
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "migrations" / "versions").mkdir(parents=True)
+    migration(tmp_path, "0001", None)
+    migration(tmp_path, "0002", "0001")
+    release(tmp_path, "0001")
+    return tmp_path
+
+
+def migration(root: Path, revision: str, parent: str | None, name: str | None = None) -> None:
+    path = root / "migrations" / "versions" / f"{name or revision}.py"
+    path.write_text(
+        f"revision: str = {revision!r}\ndown_revision = {parent!r}\nimport nothing_here\n"
+    )
+
+
+def release(root: Path, *revisions: str) -> None:
+    lines = "".join(f"{revision}\n" for revision in revisions)
+    (root / "migrations" / "released.txt").write_text(f"# oldest first\n{lines}")
+
+
+def test_a_straight_history_passes(root: Path) -> None:
+    assert problems(root) == []
+
+
+def test_two_heads_are_told_by_name(root: Path) -> None:
+    migration(root, "0003a", "0002")
+    migration(root, "0003b", "0002")
+
+    assert problems(root) == ["there must be one last migration, there are 2: 0003a, 0003b"]
+
+
+def test_one_id_claimed_twice_names_both_files(root: Path) -> None:
+    migration(root, "0002", "0001", name="0002_other")
+
+    assert problems(root) == [
+        "revision 0002 is claimed by 0002.py and 0002_other.py; give the newer one another id"
+    ]
+
+
+def test_following_somebody_who_is_not_there(root: Path) -> None:
+    migration(root, "0003", "0002x")
+
+    assert "0003.py: follows 0002x, which does not exist" in problems(root)
+
+
+def test_a_second_beginning(root: Path) -> None:
+    migration(root, "0000", None)
+
+    assert "there must be one first migration, there are 2: 0000, 0001" in problems(root)
+
+
+def test_a_released_migration_that_was_renumbered(root: Path) -> None:
+    release(root, "0001", "0002")
+    (root / "migrations" / "versions" / "0002.py").unlink()
+    migration(root, "0003", "0001")
+
+    assert problems(root) == ["released migration 0002 is gone; databases out there stand on it"]
+
+
+def test_a_migration_slipped_in_under_released_ones(root: Path) -> None:
+    release(root, "0001", "0002")
+    migration(root, "0001b", "0001")
+    migration(root, "0002", "0001b")
+
+    assert problems(root) == ["released migration 0002 no longer follows 0001"]
+
+
+def test_without_the_record_of_releases_nothing_could_be_compared(root: Path) -> None:
+    (root / "migrations" / "released.txt").unlink()
+
+    assert problems(root)[0].startswith("migrations/released.txt is missing")
+
+
+def test_no_migration_at_all(tmp_path: Path) -> None:
+    assert problems(tmp_path) == ["migrations/versions: there is no migration"]
