@@ -240,6 +240,10 @@ class Listener:
         self.reopening = asyncio.create_task(self._open_after(seconds))
 
     async def _open_after(self, seconds: float) -> None:
+        await asyncio.sleep(0.05)  # the answer to the order itself may still leave
+        for connection in self.runner.server.connections if self.runner.server else []:
+            if connection.transport is not None:
+                connection.transport.abort()
         await asyncio.sleep(seconds)
         await self.open()
 
