@@ -27,12 +27,10 @@ def npm() -> list[str]:
     own = shutil.which("npm")
     if own and chosen == shutil.which("node"):
         return [own]
-    return [chosen, str(_packaged() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-
-
-def machine_has_node() -> bool:
-    own = shutil.which("node")
-    return bool(own and shutil.which("npm") and major(own) >= OLDEST)
+    packaged = _packaged() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    if packaged.exists():
+        return [chosen, str(packaged)]
+    raise FileNotFoundError("no npm; `make setup` brings one")
 
 
 def major(executable: str) -> int:

@@ -35,6 +35,7 @@ def set_up() -> None:
     with alone():
         virtual_environment()
         python_packages()
+        a_node()
         node_packages()
         front_end_files()
         compiled_translations()
@@ -75,15 +76,21 @@ def python_packages() -> None:
     renew(stamp, locks)
 
 
+def a_node() -> None:
+    """The machine's own where it is new enough, else one in .venv."""
+    if runs(PYTHON, "from sandbox.node import node, npm; node(); npm()"):
+        return
+    say("no Node 20 or newer with npm here: installing one into .venv")
+    pip_install("node.lock")
+
+
 def node_packages() -> None:
     stamp, locks = ROOT / "node_modules" / ".packages", [ROOT / "package-lock.json"]
     if is_fresh(stamp, locks):
         return
-    if asks_node("print(machine_has_node())").strip() != "True":
-        say("no Node 20 or newer here: installing one into .venv")
-        pip_install("node.lock")
     say("installing front-end files and stand-ins from npm")
-    npm = asks_node("print(*npm(), sep='\\n')").splitlines()
+    ask = "from sandbox.node import npm; print(*npm(), sep='\\n')"
+    npm = command([str(PYTHON), "-c", ask], "no npm").splitlines()
     node_first = {"PATH": f"{Path(npm[0]).parent}{os.pathsep}{os.environ['PATH']}"}
     command(
         [*npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
@@ -172,17 +179,6 @@ def pip_install(lock: str) -> None:
         ],
         f"pip could not install requirements/{lock}",
     )
-
-
-def asks_node(expression: str) -> str:
-    """Asked of the Python in .venv, because a packaged Node lives there."""
-    done = subprocess.run(
-        [str(PYTHON), "-c", f"from sandbox.node import *; {expression}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout
 
 
 def main() -> int:
