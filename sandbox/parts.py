@@ -62,7 +62,7 @@ def valkey(
 
 
 def stripe(*args: str, **opts: object) -> Part:
-    """The payment provider's stand-in: `python -m sandbox.stripe`."""
+    """The payment provider's stand-in. `also["control"]` answers even while its door is shut."""
     return _stand_in("stripe", args, **opts)  # type: ignore[arg-type]
 
 
@@ -113,7 +113,7 @@ def portal(
     part = start(
         "portal",
         [
-            *(sys.executable, "-m", "gunicorn", "app:create_app()"),
+            *(sys.executable, "-m", "gunicorn", "app:production()"),
             *f"--bind {HOST}:{port} --workers {processes} --threads {threads}".split(),
             *("--worker-class", "gthread", "--graceful-timeout", "5", "--no-control-socket"),
         ],

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent
-LISTENING = re.compile(r"listening(?: at:)? +(https?://\S+)", re.IGNORECASE)
+SAYS_URL = re.compile(r"\b(listening|control)(?: at:)? +(https?://\S+)", re.IGNORECASE)
 PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -153,11 +153,13 @@ def start(
 
 
 def says_where(part: Part) -> bool:
-    """Ready when it has printed `listening http://…`, which also tells its URL."""
-    found = LISTENING.search(part.said())
-    if found:
-        part.url = found.group(1)
-    return bool(found)
+    """Ready when it has printed `listening http://…`, its URL. Others follow: `control http://…`."""
+    for word, url in SAYS_URL.findall(part.said()):
+        if word.lower() == "listening":
+            part.url = url
+        else:
+            part.also[word] = url
+    return bool(part.url)
 
 
 def answers(part: Part) -> bool:

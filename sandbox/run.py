@@ -76,9 +76,11 @@ class House:
                 *self.webhook("seam"),
             )
         if "STRIPE_SECRET_KEY" not in self.given:
-            self.stand_in("stripe", 8001, "STRIPE_API_BASE", *self.webhook("stripe"))
+            kept = ("--state-file", str(var.VAR / "stripe.json"))
+            self.stand_in("stripe", 8001, "STRIPE_API_BASE", *kept, *self.webhook("stripe"))
         if "LINE_CHANNEL_TOKEN" not in self.given:
-            self.stand_in("line", 8003, "LINE_API_BASE")
+            token = ("--token", self.env["LINE_CHANNEL_TOKEN"])
+            self.stand_in("line", 8003, "LINE_API_BASE", *token)
 
     def stand_in(self, name: str, usual: int, setting: str, *args: str) -> None:
         port = self.ports.take(name, usual)
