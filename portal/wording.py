@@ -1,0 +1,343 @@
+"""Words for every code, state and event, in the language of whoever reads.
+
+Only whole sentences with named placeholders: a message is never put together from pieces.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from flask_babel import lazy_gettext as _l
+
+from portal.machines import MACHINES
+from portal.outcome import Code, Standing, Status
+
+Words = Callable[[Any], str]
+"""How a detail (an amount, an instant) is written on the page."""
+
+APPLIED: Final = ("applied",)
+NOOP: Final = ("noop",)
+CONFLICT: Final = ("conflict",)
+REFUSED: Final = ("refused",)
+
+# Code → the statuses that may carry it, and its message.
+MESSAGES: Mapping[Code, tuple[tuple[Status, ...], Any]] = {
+    # stays
+    Code.STAY_CREATED: (APPLIED, _l("The stay is booked.")),
+    Code.STAY_ALREADY_CREATED: (NOOP, _l("This stay was booked already.")),
+    Code.STAY_ADMITTED: (APPLIED, _l("Checked in. The door key has been ordered.")),
+    Code.STAY_ALREADY_ADMITTED: (NOOP, _l("This guest is checked in already.")),
+    Code.STAY_DEPARTED: (APPLIED, _l("Checked out. The lock has been asked to remove the key.")),
+    Code.STAY_ALREADY_DEPARTED: (NOOP, _l("This guest is checked out already.")),
+    Code.STAY_CANCELLED: (APPLIED, _l("The stay is cancelled.")),
+    Code.STAY_ALREADY_CANCELLED: (NOOP, _l("This stay is cancelled already.")),
+    Code.STAY_NO_SHOW: (APPLIED, _l("The stay is marked as a no-show.")),
+    Code.STAY_ALREADY_NO_SHOW: (NOOP, _l("This stay is marked as a no-show already.")),
+    Code.STAY_REINSTATED: (APPLIED, _l("The stay is reserved again.")),
+    Code.STAY_MOVED: (APPLIED, _l("The stay has another space now.")),
+    Code.STAY_ALREADY_THERE: (NOOP, _l("The stay is in that space already.")),
+    Code.STAY_TIMES_CHANGED: (APPLIED, _l("The times of the stay are changed.")),
+    Code.STAY_TIMES_UNCHANGED: (NOOP, _l("The stay has these times already.")),
+    Code.STAY_STATE_CHANGED: (CONFLICT, _l("Somebody changed this stay meanwhile. Nothing was done.")),
+    Code.STAY_NOT_YET_OPEN: (REFUSED, _l("It is too early to check in.")),
+    Code.STAY_WINDOW_OVER: (REFUSED, _l("The time of this stay is over.")),
+    Code.STAY_NOT_YET_LATE: (REFUSED, _l("The stay has not begun yet, so it cannot be a no-show.")),
+    Code.STAY_NOT_RESERVED: (REFUSED, _l("Only a reserved stay can do this.")),
+    Code.STAY_NOT_IN_HOUSE: (REFUSED, _l("Only a guest who is checked in can do this.")),
+    Code.STAY_TIMES_IMPOSSIBLE: (REFUSED, _l("The stay cannot have these times.")),
+    Code.SPACE_TAKEN: (REFUSED, _l("Another stay has this space at that time.")),
+    Code.SPACE_QUARANTINED: (
+        REFUSED,
+        _l("The last guest's key is not confirmed as removed from this space's door."),
+    ),
+    Code.SPACE_NOT_USABLE: (REFUSED, _l("This space is not in use.")),
+    # money
+    Code.PAYMENT_OPENED: (APPLIED, _l("The payment can be made now.")),
+    Code.PAYMENT_ATTEMPT_OPEN: (NOOP, _l("A payment is open already.")),
+    Code.PAYMENT_PENDING: (REFUSED, _l("A payment is being processed. Wait until it is certain.")),
+    Code.PAYMENT_UNKNOWN: (
+        REFUSED,
+        _l("The fate of a payment is not known yet. It has to be asked for first."),
+    ),
+    Code.PAYMENT_RESOLVED: (APPLIED, _l("The fate of the payment is known now.")),
+    Code.PAYMENT_STILL_UNKNOWN: (REFUSED, _l("The payment provider could not tell yet.")),
+    Code.PAYMENT_NOT_UNKNOWN: (NOOP, _l("The fate of this payment is known already.")),
+    Code.PAYMENT_STATE_CHANGED: (
+        CONFLICT,
+        _l("This payment changed meanwhile. Nothing was done."),
+    ),
+    Code.PAYMENT_RECORDED: (APPLIED, _l("The payment is recorded.")),
+    Code.PAYMENT_ALREADY_RECORDED: (NOOP, _l("This payment was recorded already.")),
+    Code.CASH_TAKEN: (APPLIED, _l("The cash is recorded.")),
+    Code.CASH_RETURNED: (APPLIED, _l("The returned cash is recorded.")),
+    Code.CASH_EXCEEDS_DUE: (REFUSED, _l("That is more than the guest owes.")),
+    Code.CASH_EXCEEDS_OWED: (REFUSED, _l("That is more than the house owes the guest.")),
+    Code.NOTHING_DUE: (NOOP, _l("Nothing is owed.")),
+    Code.BALANCE_DUE: (REFUSED, _l("The stay is not paid yet.")),
+    Code.AMOUNT_MISMATCH: (
+        REFUSED,
+        _l("The provider's amount is not the one in our books. Nothing was confirmed."),
+    ),
+    Code.AMOUNT_BELOW_MINIMUM: (
+        REFUSED,
+        _l("The amount is too small for a card. Please take it in cash."),
+    ),
+    Code.NOTHING_TO_REFUND: (REFUSED, _l("There is nothing left to refund.")),
+    Code.REFUND_EXCEEDS_PAID: (REFUSED, _l("That is more than can still be refunded.")),
+    Code.REFUND_PENDING: (REFUSED, _l("A refund is under way. Wait until it is certain.")),
+    Code.REFUND_UNAVAILABLE: (
+        REFUSED,
+        _l("The payment provider could not make the refund. No money has moved."),
+    ),
+    Code.REFUND_UNKNOWN: (
+        REFUSED,
+        _l("The provider's answer to a refund was lost. It is being asked for; do not refund again."),
+    ),
+    Code.REFUND_SENT: (APPLIED, _l("The refund is on its way.")),
+    Code.REFUND_ALREADY_ASKED: (NOOP, _l("This refund was asked for already.")),
+    Code.REFUND_RECORDED: (APPLIED, _l("The refund is recorded.")),
+    Code.REFUND_STATE_CHANGED: (CONFLICT, _l("This refund changed meanwhile. Nothing was done.")),
+    Code.BILLING_UNAVAILABLE: (
+        REFUSED,
+        _l("The payment provider could not be reached or did not agree. Nothing has changed."),
+    ),
+    # keys
+    Code.KEY_ISSUED: (APPLIED, _l("The lock has confirmed the key.")),
+    Code.KEY_ALREADY_ISSUED: (NOOP, _l("The lock has confirmed this key already.")),
+    Code.KEY_NOT_CONFIRMED: (REFUSED, _l("The lock has not confirmed the key yet.")),
+    Code.KEY_REVOKE_ASKED: (APPLIED, _l("The lock has been asked to remove the key.")),
+    Code.KEY_ALREADY_REVOKING: (NOOP, _l("The lock has been asked to remove this key already.")),
+    Code.KEY_REVOKED: (APPLIED, _l("The lock has confirmed that the key is gone.")),
+    Code.KEY_ALREADY_REVOKED: (NOOP, _l("This key is gone already.")),
+    Code.KEY_FAILED: (APPLIED, _l("The lock has refused the key.")),
+    Code.KEY_MISSING: (APPLIED, _l("The key is no longer on the lock.")),
+    Code.KEY_ORDERED: (APPLIED, _l("A new key has been ordered. It counts once the lock confirms it.")),
+    Code.KEY_STATE_CHANGED: (CONFLICT, _l("This key changed meanwhile. Nothing was done.")),
+    Code.LOCK_UNAVAILABLE: (REFUSED, _l("The lock controller could not be reached.")),
+    Code.LOCK_ASKED_AGAIN: (APPLIED, _l("The lock will be asked again.")),
+    # messages and machinery
+    Code.MESSAGE_REQUEUED: (APPLIED, _l("The message will be sent.")),
+    Code.MESSAGE_DROPPED: (APPLIED, _l("The message will not be sent.")),
+    Code.MESSAGE_STATE_CHANGED: (
+        CONFLICT,
+        _l("This message changed meanwhile. Nothing was done."),
+    ),
+    Code.EVENT_REPLAYED: (APPLIED, _l("The event will be worked on again.")),
+    Code.EVENT_STATE_CHANGED: (CONFLICT, _l("This event changed meanwhile. Nothing was done.")),
+    Code.CHANNEL_UNAVAILABLE: (REFUSED, _l("The message channel could not be reached.")),
+    # gate
+    Code.WALK_IN_NOT_ALLOWED: (REFUSED, _l("This entrance is for guests with a reservation.")),
+    Code.MEMBERS_ONLY_PLAN: (REFUSED, _l("This plan is for members.")),
+    Code.PLAN_NOT_IN_CONFIG: (REFUSED, _l("This plan is not sold here.")),
+    Code.GUEST_BLOCKED: (REFUSED, _l("This guest cannot be admitted. Please ask a manager.")),
+    # everyone
+    Code.NOT_FOUND: (REFUSED, _l("There is nothing here.")),
+    Code.NOT_PERMITTED: (REFUSED, _l("Your role does not allow this.")),
+    Code.STALE_PAGE: (CONFLICT, _l("The page was out of date. Nothing was done.")),
+    Code.FORM_EXPIRED: (
+        REFUSED,
+        _l("This page was open for too long. Nothing was saved; check it and send it again."),
+    ),
+}
+
+# Machine → state → its name. Nouns that come later are here already: their tables are.
+STATES: Mapping[str, Mapping[str, Any]] = {
+    "membership": {
+        "applying": _l("Applying"),
+        "checkout": _l("In checkout"),
+        "active": _l("Active"),
+        "past_due": _l("Past due"),
+        "scheduled_to_end": _l("Ending"),
+        "ended": _l("Ended"),
+    },
+    "stay": {
+        "reserved": _l("Reserved"),
+        "no_show": _l("No-show"),
+        "admitted": _l("In house"),
+        "cancelled": _l("Cancelled"),
+        "departed": _l("Departed"),
+    },
+    "entry_key": {
+        "requested": _l("Being set"),
+        "issued": _l("On the lock"),
+        "missing": _l("Missing from the lock"),
+        "revoking": _l("Being removed"),
+        "failed": _l("Refused by the lock"),
+        "revoked": _l("Removed"),
+    },
+    "payment": {
+        "open": _l("Open"),
+        "processing": _l("Processing"),
+        "unknown": _l("Unknown"),
+        "succeeded": _l("Paid"),
+        "refund_owed": _l("Refund owed"),
+        "canceled": _l("Not paid"),
+        "refunded": _l("Refunded"),
+    },
+    "refund": {
+        "asked": _l("Asked for"),
+        "unknown": _l("Unknown"),
+        "pending": _l("On its way"),
+        "succeeded": _l("Refunded"),
+        "failed": _l("Failed"),
+    },
+    "order": {
+        "paid": _l("Paid"),
+        "queued": _l("Queued"),
+        "fulfilling": _l("Being fulfilled"),
+        "failed": _l("Failed"),
+        "refunded": _l("Refunded"),
+        "fulfilled": _l("Fulfilled"),
+    },
+    "supply": {
+        "offered": _l("Offered"),
+        "matched": _l("Matched"),
+        "executing": _l("Being executed"),
+        "execution_failed": _l("Execution failed"),
+        "cancelled": _l("Cancelled"),
+        "completed": _l("Completed"),
+        "refunded": _l("Refunded"),
+    },
+    "settlement": {
+        "awaiting_delivery": _l("Awaiting delivery"),
+        "window_open": _l("Settlement window open"),
+        "held": _l("Held"),
+        "delivery_failed": _l("Delivery failed"),
+        "settled": _l("Settled"),
+    },
+    "webhook_event": {
+        "processing": _l("Waiting"),
+        "completed": _l("Done"),
+    },
+}
+
+# Machine → event → what happened, as a line of a timeline.
+EVENTS: Mapping[str, Mapping[str, Any]] = {
+    "membership": {
+        "created": _l("Applied for membership"),
+        "approved_for_checkout": _l("Approved, to be paid"),
+        "approved_for_desk_billing": _l("Approved, billed at the desk"),
+        "first_payment_landed": _l("First payment received"),
+        "payment_overdue": _l("Payment overdue"),
+        "payment_recovered": _l("Payment recovered"),
+        "end_scheduled": _l("End scheduled"),
+        "resumed": _l("Resumed"),
+        "ended": _l("Ended"),
+    },
+    "stay": {
+        "created": _l("Booked"),
+        "admitted": _l("Checked in"),
+        "cancelled": _l("Cancelled"),
+        "no_show": _l("Marked as a no-show"),
+        "reinstated": _l("Reserved again"),
+        "departed": _l("Checked out"),
+    },
+    "entry_key": {
+        "created": _l("Key ordered"),
+        "set_on_lock": _l("Lock confirmed the key"),
+        "lock_refused": _l("Lock refused the key"),
+        "revoke_asked": _l("Removal asked for"),
+        "vanished_from_lock": _l("Key vanished from the lock"),
+        "removed_from_lock": _l("Lock confirmed the removal"),
+    },
+    "payment": {
+        "created": _l("Payment opened"),
+        "provider_processing": _l("Provider is processing"),
+        "provider_succeeded": _l("Provider confirmed the payment"),
+        "provider_declined": _l("Provider declined"),
+        "provider_canceled": _l("Payment given up"),
+        "answer_lost": _l("Provider's answer was lost"),
+        "refund_owed": _l("A full refund is owed"),
+        "refunded_in_full": _l("Refunded in full"),
+        "refund_withdrawn": _l("Refund withdrawn"),
+    },
+    "refund": {
+        "created": _l("Refund asked for"),
+        "accepted": _l("Provider accepted the refund"),
+        "provider_succeeded": _l("Provider confirmed the refund"),
+        "provider_refused": _l("Provider refused the refund"),
+        "provider_failed": _l("Refund failed at the provider"),
+        "answer_lost": _l("Provider's answer was lost"),
+        "nothing_sent": _l("Nothing had been sent"),
+    },
+    "order": {
+        "created": _l("Ordered and paid"),
+        "claimed": _l("Fulfilment begun"),
+        "parked": _l("Parked"),
+        "fulfilled": _l("Fulfilled"),
+        "fulfilment_failed": _l("Fulfilment failed"),
+        "money_returned": _l("Money returned"),
+    },
+    "supply": {
+        "created": _l("Offered"),
+        "matched": _l("Matched"),
+        "cancelled": _l("Cancelled"),
+        "execution_started": _l("Execution begun"),
+        "completed": _l("Completed"),
+        "execution_failed": _l("Execution failed"),
+        "money_returned": _l("Money returned"),
+    },
+    "settlement": {
+        "created": _l("Awaiting delivery"),
+        "delivered": _l("Delivered"),
+        "delivery_failed": _l("Delivery failed"),
+        "window_closed": _l("Settlement window closed"),
+        "disputed": _l("Disputed"),
+        "dispute_cleared": _l("Dispute cleared"),
+    },
+    "webhook_event": {
+        "created": _l("Received"),
+        "completed": _l("Done"),
+    },
+}
+
+ROLES: Mapping[str, Any] = {
+    "front_desk": _l("Front desk"),
+    "manager": _l("Manager"),
+    "owner": _l("Owner"),
+}
+
+_NOW = _l("It is now: %(state)s.")
+_NOW_SINCE = _l("It is now: %(state)s, since %(since)s, by %(by)s.")
+_GONE = _l("It no longer exists.")
+
+
+def statuses(code: Code) -> tuple[Status, ...]:
+    """The statuses that may carry this code."""
+    return MESSAGES[code][0]
+
+
+def message(code: Code, details: Mapping[str, Any], words: Words) -> str:
+    """The message of a code, its details written by `words`."""
+    written = {name: words(value) for name, value in details.items()}
+    text = str(MESSAGES[code][1])
+    return text % written if written else text
+
+
+def standing(now: Standing, words: Words) -> str:
+    """What the row is now, since when and by whom."""
+    if now.state == "gone":
+        return str(_GONE)
+    state = state_name(now.machine, now.state)
+    if now.since is None or now.by is None:
+        return str(_NOW) % {"state": state}
+    return str(_NOW_SINCE) % {"state": state, "since": words(now.since), "by": now.by}
+
+
+def state_name(machine: str, state: str) -> str:
+    return str(STATES[machine][state])
+
+
+def event_name(machine: str, event: str) -> str:
+    return str(EVENTS[machine][event])
+
+
+def role_name(role: str) -> str:
+    return str(ROLES[role])
+
+
+def states() -> dict[str, dict[str, dict[str, str]]]:
+    """{machine: {from: {event: to}}}, for `flask states` and the documents."""
+    return {
+        machine.name: {state: dict(exits) for state, exits in machine.table.items()}
+        for machine in MACHINES
+    }
