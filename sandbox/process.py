@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SAYS_URL = re.compile(r"\b(listening|control)(?: at:)? +(https?://\S+)", re.IGNORECASE)
 PR_SET_PDEATHSIG = 1
 
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
@@ -165,7 +166,7 @@ def says_where(part: Part) -> bool:
 def answers(part: Part) -> bool:
     """Ready when it answers HTTP with anything at all."""
     try:
-        urllib.request.urlopen(part.url, timeout=5).close()
+        _DIRECT.open(part.url, timeout=5).close()
     except urllib.error.HTTPError:
         return True
     except OSError:

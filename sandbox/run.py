@@ -35,14 +35,16 @@ class House:
         self.logs = var.fresh_logs()
         self.ports = var.Ports()
         self.parts: list[Part] = []
-        self.env = {**var.house_secrets(), **given}
+        # A proxy that leads out of this machine must not be asked for what is on it.
+        self.env = {**var.house_secrets(), **given, "NO_PROXY": "127.0.0.1,localhost"}
         self.given = given
         self.deaths: list[float] = []
 
     def open(self) -> dict[str, Any]:
         """Start everything. Returns what the demo data told: logins, a guest link."""
-        self.port = self.ports.take("portal", int(self.given.get("PORT", 8000)))
-        self.env.setdefault("PUBLIC_URL", f"http://{parts.HOST}:{self.port}")
+        self.port = self.ports.take("portal", 8000, asked=int(self.given.get("PORT", 0)))
+        self.address = f"http://{parts.HOST}:{self.port}"
+        self.env.setdefault("PUBLIC_URL", self.address)
         self.start_providers()
         self.start_servers()
         for part in self.parts:
@@ -90,8 +92,7 @@ class House:
 
     def webhook(self, provider: str) -> tuple[str, ...]:
         secret = self.env[f"{provider.upper()}_WEBHOOK_SECRET"]
-        url = f"{self.env['PUBLIC_URL']}/hooks/{provider}"
-        return ("--webhook-url", url, "--webhook-secret", secret)
+        return ("--webhook-url", f"{self.address}/hooks/{provider}", "--webhook-secret", secret)
 
     def start_servers(self) -> None:
         if "REDIS_URL" not in self.given:

@@ -82,8 +82,9 @@ class Ports:
         self._known: dict[str, int] = _read(self._file)
         self._taken: set[int] = set()
 
-    def take(self, name: str, usual: int) -> int:
-        for port in (self._known.get(name, usual), usual, 0):
+    def take(self, name: str, usual: int, asked: int = 0) -> int:
+        """The one asked for, else last time's, else the usual one, else any that is free."""
+        for port in (asked or self._known.get(name, usual), usual, 0):
             if port not in self._taken and (found := _bindable(port)):
                 break
         self._taken.add(found)

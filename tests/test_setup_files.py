@@ -121,6 +121,7 @@ def test_a_port_is_the_usual_one_then_the_same_as_last_time(tmp_path: Path) -> N
 
     other = var._bindable(0)
     assert var.Ports(tmp_path).take("portal", other) == usual
+    assert var.Ports(tmp_path).take("portal", usual, asked=other) == other
 
 
 def test_a_taken_port_gives_way_to_a_free_one(tmp_path: Path) -> None:
