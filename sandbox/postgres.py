@@ -14,10 +14,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -39,6 +41,7 @@ def postgres(data: Path, *, log: Path | None = None, fast: bool = False, wait: b
     account = _server_account()
     if not (data / "PG_VERSION").exists():
         _initialise(data, account)
+    _see_off_predecessor(data)
     sockets = _socket_directory(data)
     if sockets != data:
         _make_private(sockets, account)
@@ -141,6 +144,23 @@ def _initialise(data: Path, account: pwd.struct_passwd | None) -> None:
     if made.returncode:
         shutil.rmtree(data, ignore_errors=True)
         raise RuntimeError(f"PostgreSQL could not make its folder {data}:\n{made.stderr}")
+
+
+def _see_off_predecessor(data: Path) -> None:
+    """A server whose supervisor was killed may still be shutting down; let it finish.
+
+    A pid file that outlived its server (power cut, new container) may by now name any process,
+    and PostgreSQL would not start beside it.
+    """
+    pid_file = data / "postmaster.pid"
+    if not pid_file.exists():
+        return
+    with suppress(psutil.NoSuchProcess):
+        server = psutil.Process(int(pid_file.read_text().split()[0]))
+        if str(data) in server.cmdline():
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+    pid_file.unlink(missing_ok=True)
 
 
 def _binary(name: str) -> Path:

@@ -107,6 +107,33 @@ def test_postgres_comes_back_after_a_crash(tmp_path: Path) -> None:
     second.stop()
 
 
+def test_postgres_starts_beside_a_pid_file_that_names_somebody_else(tmp_path: Path) -> None:
+    first = parts.postgres(tmp_path / "pg", fast=True)
+    before = (tmp_path / "pg" / "postmaster.pid").read_text()
+    first.kill()
+    somebody = subprocess.Popen(["sleep", "60"])
+    stale = before.replace(str(first.process.pid), str(somebody.pid), 1)
+    (tmp_path / "pg" / "postmaster.pid").write_text(stale)
+
+    second = parts.postgres(tmp_path / "pg", fast=True)
+
+    assert ask(second.url, "select 1") == 1
+    assert somebody.poll() is None
+    second.stop()
+    somebody.kill()
+    somebody.wait()
+
+
+def test_postgres_waits_for_one_that_is_still_shutting_down(tmp_path: Path) -> None:
+    first = parts.postgres(tmp_path / "pg", fast=True)
+
+    second = parts.postgres(tmp_path / "pg", fast=True)
+
+    assert not first.running
+    assert ask(second.url, "select 1") == 1
+    second.stop()
+
+
 def test_valkey_answers_as_redis_does() -> None:
     part = parts.valkey()
     client = redis.Redis.from_url(part.url)
