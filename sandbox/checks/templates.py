@@ -48,5 +48,5 @@ def lint(root: Path) -> list[str]:
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True)
     if done.returncode == 0:
         return []
-    told = [f"{FOLDER}/{line}" for line in done.stdout.splitlines() if line.strip()]
+    told = [line for line in done.stdout.splitlines() if line.strip()]
     return told or [f"djlint: {done.stderr.strip()}"]
