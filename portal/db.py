@@ -89,7 +89,7 @@ class Tx:
     def scalar(self, sql: str, **params: Any) -> Any:
         return self.run(sql, **params).scalar_one_or_none()
 
-    def add(self, kind: type[Base], **values: Any) -> UUID:
+    def add(self, kind: type[Base], /, **values: Any) -> UUID:
         """Insert one row of a table without a state column; returns its id."""
         statement = insert(kind).values(**values).returning(cast(Any, kind).id)
         return cast(UUID, self._session.execute(statement).scalar_one())

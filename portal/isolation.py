@@ -10,6 +10,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from portal.config import UnsafeConfigurationError
 from portal.db import Tx, transaction
 
+# Shaped as `Tx.enter` wants it: the facility, and the row, which here is the facility again.
+THIS = "(select cast(:id as uuid) as facility_id, cast(:id as uuid) as id)"
+
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 
 
@@ -29,7 +32,9 @@ def require_head() -> None:
     heads = set(_script().get_heads())
     with transaction(None) as tx:
         if not tx.scalar("select to_regclass('alembic_version') is not null"):
-            raise UnsafeConfigurationError("the database is empty: run `flask --app app db upgrade`")
+            raise UnsafeConfigurationError(
+                "the database is empty: run `flask --app app db upgrade`"
+            )
         found = {row.version_num for row in tx.rows("select version_num from alembic_version")}
     if found != heads:
         raise UnsafeConfigurationError(
@@ -51,7 +56,7 @@ def require_canary() -> None:
     try:
         with transaction(here) as tx:
             _insert_canary(tx, here)
-            tx.enter(there)
+            tx.enter(THIS, id=there)
             if tx.scalar("select count(*) from guests") or tx.scalar(
                 "select count(*) from facilities"
             ):

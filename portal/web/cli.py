@@ -17,6 +17,9 @@ from portal.outcome import Code
 from portal.web import people
 from portal.web.passwords import digest
 
+# Shaped as `Tx.enter` wants it: the facility, and the row, which here is the facility again.
+HOUSE_BY_SLUG = "(select f as facility_id, f as id from facility_by_slug(:slug) f where f is not null)"
+
 staff = AppGroup("staff", help="People who work here.")
 demo = AppGroup("demo", help="Data to try the portal with.")
 
@@ -106,10 +109,9 @@ def add_person(
             email=email, name=name, hash=digest(password), locale=locale,
         )
         for slug, role in places:
-            house = tx.scalar("select facility_by_slug(:slug)", slug=slug)
+            house = tx.enter(HOUSE_BY_SLUG, slug=slug)
             if house is None:
                 raise click.ClickException(f"there is no facility {slug}")
-            tx.enter(house)
             tx.run(
                 "insert into staff_roles (staff_id, facility_id, role) values (:p, :f, :role)",
                 p=person, f=house, role=role,

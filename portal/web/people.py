@@ -12,7 +12,7 @@ from flask import g, has_request_context, session
 from flask_login import UserMixin, current_user
 
 from portal import clock, seal
-from portal.db import Actor, Tx, transaction
+from portal.db import Actor, transaction
 
 ROLES = ("front_desk", "manager", "owner")
 """From the fewest rights to the most; each may do what those before it may."""
@@ -131,18 +131,16 @@ def load_person(token: str) -> Person | None:
     usual request costs one statement beside the scope's own.
     """
     hinted = uuid_of(session.get("facility"))
-    with transaction(hinted) as tx:
-        rows = _person_rows(tx, token)
-        chosen = rows[0].chosen_facility if rows else None
-        if chosen and chosen != hinted:
-            tx.enter(chosen)
-            rows = _person_rows(tx, token)
+    rows = _person_rows(token, hinted)
+    if rows and rows[0].chosen_facility != hinted:
+        rows = _person_rows(token, rows[0].chosen_facility)
     return _person(token, rows) if rows else None
 
 
-def _person_rows(tx: Tx, token: str) -> list[Any]:
-    return list(
-        tx.rows(
+def _person_rows(token: str, scope: UUID | None) -> list[Any]:
+    """A row for each workplace; only that of `scope` tells what its facility is like."""
+    with transaction(scope) as tx:
+        found = tx.rows(
             f"""
             select s.id as staff_id, s.email as staff_email, s.name, s.locale,
                    signed.chosen_facility,
@@ -159,7 +157,7 @@ def _person_rows(tx: Tx, token: str) -> list[Any]:
             hash=seal.token_hash(token),
             now=clock.now(),
         )
-    )
+    return list(found)
 
 
 def _person(token: str, rows: list[Any]) -> Person:
@@ -184,10 +182,9 @@ def _person(token: str, rows: list[Any]) -> Person:
 def load_visit(token: str) -> Visit | None:
     """By the token of a stay's link; None for a token that opens nothing."""
     with transaction(None) as tx:
-        found = tx.row("select * from stay_by_token(:hash)", hash=seal.token_hash(token))
-        if found is None:
+        stay_id = tx.enter("stay_by_token(:hash)", hash=seal.token_hash(token))
+        if stay_id is None:
             return None
-        tx.enter(found.facility_id)
         row = tx.row(
             f"""
             select guest.id as guest_id, guest.name as guest_name, guest.preferred_locale, {HOUSE}
@@ -196,12 +193,12 @@ def load_visit(token: str) -> Visit | None:
             join facilities h on h.id = stay.facility_id
             where stay.id = :id
             """,
-            id=found.stay_id,
+            id=stay_id,
         )
     if row is None:
         return None
     actor = Actor("guest", row.guest_id, row.guest_name)
-    return Visit(token, found.stay_id, _house(row), actor, row.preferred_locale)
+    return Visit(token, stay_id, _house(row), actor, row.preferred_locale)
 
 
 def _house(row: Any) -> House:

@@ -1,0 +1,277 @@
+"""The cast of every test: two houses, three people of staff, two guests.
+
+Everything is written as the app's own role. Attributes are made when they are first named, so a
+test that needs one house has one house.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from functools import cached_property
+from typing import Any
+from uuid import UUID, uuid4
+
+from argon2 import PasswordHasher
+from flask import Flask
+from flask.testing import FlaskClient
+
+from portal import clock, seal
+from portal.db import Actor, Tx, transaction
+from portal.models import Door, Plan, Space
+from portal.outcome import Applied
+
+PASSWORD = "correct horse battery staple"
+
+# As slow as a test can afford; a sign-in makes it stronger.
+_QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+_DIGEST = _QUICK.hash(PASSWORD)
+
+
+@dataclass(frozen=True)
+class HouseOf:
+    """A facility of the cast: ids by code."""
+
+    id: UUID
+    slug: str
+    name_ja: str
+    name_en: str
+    zone: str
+    spaces: dict[str, UUID]
+    doors: dict[str, UUID]
+    plans: dict[str, UUID]
+
+
+@dataclass(frozen=True)
+class Colleague:
+    id: UUID
+    email: str
+    name: str
+    houses: tuple[UUID, ...]
+    password: str = PASSWORD
+
+    @property
+    def actor(self) -> Actor:
+        return Actor("staff", self.id, self.name)
+
+
+@dataclass(frozen=True)
+class Booked:
+    """A stay with the token of its link."""
+
+    id: UUID
+    facility_id: UUID
+    token: str
+
+
+class Cast:
+    def __init__(self, app: Flask) -> None:
+        self.app = app
+
+    # Houses ----------------------------------------------------------------------------------
+
+    @cached_property
+    def tokyo(self) -> HouseOf:
+        return self.open_house(
+            "haneda-capsule",
+            "羽田カプセルホテル",
+            "Haneda Capsule Hotel",
+            kind="capsule_hotel",
+            spaces=("A01", "A02", "A03", "B01"),
+            plans=(("night", "宿泊", "Overnight", "lodging", "night", 6000, 2000),
+                   ("nap", "仮眠", "Nap", "day_use", "hour", 900, 0)),
+        )
+
+    @cached_property
+    def osaka(self) -> HouseOf:
+        return self.open_house(
+            "umeda-sauna",
+            "梅田サウナ",
+            "Umeda Sauna",
+            kind="sauna",
+            spaces=("S01", "S02"),
+            plans=(("visit", "サウナ入浴", "Sauna visit", "day_use", "visit", 1800, 0),),
+        )
+
+    def open_house(
+        self,
+        slug: str,
+        name_ja: str,
+        name_en: str,
+        *,
+        kind: str = "capsule_hotel",
+        zone: str = "Asia/Tokyo",
+        currency: str = "JPY",
+        locale: str = "ja",
+        spaces: Sequence[str] = ("A01", "A02"),
+        plans: Sequence[tuple[str, str, str, str, str, int, int]] = (),
+    ) -> HouseOf:
+        """A facility with one door for each space."""
+        house = uuid4()
+        with self.transaction(house) as tx:
+            tx.run(
+                """
+                insert into facilities (id, slug, name_ja, name_en, kind, time_zone, currency,
+                    default_locale, phone, email, address_ja, address_en, check_in_from, check_out_by)
+                values (:id, :slug, :ja, :en, :kind, :zone, :currency, :locale, '+81312345678',
+                    :email, '東京都大田区1-1', '1-1 Ota, Tokyo', :in_from, :out_by)
+                """,
+                id=house, slug=slug, ja=name_ja, en=name_en, kind=kind, zone=zone,
+                currency=currency, locale=locale, email=f"desk@{slug}.example",
+                in_from=time(15), out_by=time(10),
+            )
+            doors = {code: self._door(tx, house, slug, code) for code in spaces}
+            rooms = {
+                code: tx.add(Space, facility_id=house, code=code, name_ja=f"{code}号",
+                             name_en=f"Space {code}", door_id=doors[code])
+                for code in spaces
+            }
+            sold = {
+                code: tx.add(Plan, facility_id=house, code=code, name_ja=ja, name_en=en, kind=sort,
+                             unit=unit, unit_price=price, deposit=deposit)
+                for code, ja, en, sort, unit, price, deposit in plans
+            }
+        return HouseOf(house, slug, name_ja, name_en, zone, rooms, doors, sold)
+
+    def _door(self, tx: Tx, house: UUID, slug: str, code: str) -> UUID:
+        return tx.add(Door, facility_id=house, name_ja=f"{code}の扉", name_en=f"Door {code}",
+                      device_id=f"{slug}-{code}".lower())
+
+    # People ----------------------------------------------------------------------------------
+
+    @cached_property
+    def sato(self) -> Colleague:
+        """Front desk in Tokyo."""
+        return self.hire("sato@monban.example", "佐藤 健", [(self.tokyo, "front_desk")])
+
+    @cached_property
+    def suzuki(self) -> Colleague:
+        """Manager in Tokyo, front desk in Osaka."""
+        return self.hire("suzuki@monban.example", "鈴木 愛",
+                         [(self.tokyo, "manager"), (self.osaka, "front_desk")])
+
+    @cached_property
+    def tanaka(self) -> Colleague:
+        """Owner of both."""
+        return self.hire("tanaka@monban.example", "田中 実",
+                         [(self.tokyo, "owner"), (self.osaka, "owner")])
+
+    def hire(
+        self, email: str, name: str, places: Sequence[tuple[HouseOf, str]], locale: str = "ja"
+    ) -> Colleague:
+        with self.transaction(None) as tx:
+            person = tx.scalar(
+                """
+                insert into staff (email, name, password_hash, locale)
+                values (:email, :name, :hash, :locale) returning id
+                """,
+                email=email, name=name, hash=_DIGEST, locale=locale,
+            )
+            for house, role in places:
+                tx.enter("(select cast(:id as uuid) as facility_id, cast(:id as uuid) as id)", id=house.id)
+                tx.run(
+                    "insert into staff_roles (staff_id, facility_id, role) values (:p, :f, :role)",
+                    p=person, f=house.id, role=role,
+                )
+        return Colleague(person, email, name, tuple(house.id for house, _ in places))
+
+    def speaks(self, person: Colleague, locale: str) -> None:
+        with self.transaction(None) as tx:
+            tx.run("update staff set locale = :l where id = :id", l=locale, id=person.id)
+
+    def signed_in(
+        self, person: Colleague, house: HouseOf | None = None, *, locale: str | None = None
+    ) -> FlaskClient:
+        """A browser in which the person is signed in; `house` is the one in use."""
+        client = self.app.test_client()
+        if locale:
+            self.speaks(person, locale)
+        chosen = house.id if house else person.houses[0]
+        token = seal.new_token()
+        with self.transaction(None) as tx:
+            tx.run(
+                """
+                insert into staff_sessions (token_hash, staff_id, chosen_facility, expires_at)
+                values (:hash, :who, :chosen, :until)
+                """,
+                hash=seal.token_hash(token), who=person.id, chosen=chosen,
+                until=clock.now() + timedelta(hours=12),
+            )
+        with client.session_transaction() as session:
+            session.update(_user_id=token, _fresh=True, facility=str(chosen))
+        return client
+
+    # Guests and their stays --------------------------------------------------------------------
+
+    @cached_property
+    def hanako(self) -> dict[str, Any]:
+        """Fields of a guest who reads Japanese; for `NewGuest(**…)`."""
+        return {"name": "山田 花子", "kana": "ヤマダ ハナコ", "email": "hanako@guest.example",
+                "phone": "+819012345678", "locale": "ja"}
+
+    @cached_property
+    def emma(self) -> dict[str, Any]:
+        """Fields of a guest who reads English."""
+        return {"name": "Emma Smith", "kana": "", "email": "emma@guest.example",
+                "phone": "+447700900123", "locale": "en"}
+
+    def book(
+        self,
+        house: HouseOf | None = None,
+        guest: dict[str, Any] | None = None,
+        *,
+        space: str | None = None,
+        starts_at: datetime | None = None,
+        ends_at: datetime | None = None,
+        price: int = 6000,
+        deposit_due: int = 0,
+        source: str = "desk",
+        plan: str | None = None,
+        note: str = "",
+        actor: Actor | None = None,
+    ) -> Booked:
+        """A reserved stay through the verb itself; by default it begins now and lasts a night."""
+        from portal.verbs import stays
+
+        house = house or self.tokyo
+        starts = starts_at or clock.now() - timedelta(minutes=5)
+        wanted = stays.NewStay(
+            form_key=uuid4(),
+            guest=stays.NewGuest(**(guest or self.hanako)),
+            space_id=house.spaces[space or next(iter(house.spaces))],
+            plan_id=house.plans[plan] if plan else None,
+            starts_at=starts,
+            ends_at=ends_at or starts + timedelta(hours=19),
+            price=price,
+            deposit_due=deposit_due,
+            source=source,
+            note=note,
+        )
+        with self.transaction(house.id) as tx:
+            made = stays.create(tx, actor or self.sato.actor, wanted)
+            assert isinstance(made, Applied), made
+            assert made.subject is not None
+            sealed = tx.scalar("select token_sealed from stays where id = :id", id=made.subject)
+        return Booked(made.subject, house.id, seal.unseal(sealed))
+
+    # The database ------------------------------------------------------------------------------
+
+    def transaction(self, facility_id: UUID | None) -> Any:
+        """`transaction()` for a test that holds no app context."""
+        return _Scoped(self.app, facility_id)
+
+
+class _Scoped:
+    def __init__(self, app: Flask, facility_id: UUID | None) -> None:
+        self._context = app.app_context()
+        self._facility = facility_id
+
+    def __enter__(self) -> Tx:
+        self._context.__enter__()
+        self._inner = transaction(self._facility)
+        return self._inner.__enter__()
+
+    def __exit__(self, *fault: Any) -> bool | None:
+        try:
+            return self._inner.__exit__(*fault)
+        finally:
+            self._context.__exit__(*fault)
