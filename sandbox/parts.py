@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sandbox.node import node
 from sandbox.postgres import create_database, drop_database, has_database, postgres, with_database
-from sandbox.process import ROOT, Part, PartFailedError, start
+from sandbox.process import ROOT, Part, PartFailedError, answers, says_where, start
 
 __all__ = [
     "Part",
@@ -119,6 +119,8 @@ def portal(
         ],
         log=log or _new_log("portal"),
         env=env,
+        # gunicorn listens before the application in it has come up.
+        ready=lambda part: says_where(part) and answers(f"{part.url}/healthz"),
     )
     return part.wait() if wait else part
 

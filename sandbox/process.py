@@ -148,7 +148,7 @@ def start(
         url,
         dict(also or {}),
         stop_signal,
-        ready or (answers if url else says_where),
+        ready or ((lambda part: answers(url)) if url else says_where),
         began,
     )
 
@@ -163,10 +163,10 @@ def says_where(part: Part) -> bool:
     return bool(part.url)
 
 
-def answers(part: Part) -> bool:
-    """Ready when it answers HTTP with anything at all."""
+def answers(url: str) -> bool:
+    """It answers HTTP, with anything at all."""
     try:
-        _DIRECT.open(part.url, timeout=5).close()
+        _DIRECT.open(url, timeout=5).close()
     except urllib.error.HTTPError:
         return True
     except OSError:

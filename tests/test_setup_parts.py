@@ -149,7 +149,7 @@ def test_maildev_takes_mail_and_shows_it() -> None:
     smtp = urlsplit(part.also["smtp"])
     with socket.create_connection((smtp.hostname, smtp.port), timeout=5) as wire:
         assert wire.recv(100).startswith(b"220")
-    assert process.answers(part)
+    assert process.answers(part.url)
     part.stop()
 
 
