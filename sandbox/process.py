@@ -134,7 +134,7 @@ def start(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=stdout or output,
-            stderr=subprocess.STDOUT,
+            stderr=output,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
             cwd=cwd,
             start_new_session=True,
