@@ -34,7 +34,6 @@ class Port:
 
     def set_listening(self, wanted: bool, bench: Bench) -> None:
         if self._server is not None and not wanted:
-            # From another thread: the request that asks may have come over this very port.
             self._server.stop()
             self._server = None
         elif self._server is None and wanted:

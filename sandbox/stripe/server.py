@@ -6,7 +6,9 @@ Its own handler, because a WSGI server always finishes an answer it has begun to
 import json
 import socket
 import struct
+import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -112,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """One port. `listening` False cuts what comes over connections still open."""
+    """One port. Once stopped it refuses connections, and those kept open are ended too."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -121,6 +123,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, host: str, port: int, bench: Bench) -> None:
         self.bench = bench
         self.listening = True
+        self._open: set[socket.socket] = set()
         super().__init__((host, port), Handler)
 
     def start(self) -> None:
@@ -130,10 +133,19 @@ class Server(ThreadingHTTPServer):
         self.listening = False
         self.shutdown()
         self.server_close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection is no news here; anything else is a bug and must be seen."""
-        import sys
-
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)

@@ -3,13 +3,17 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+import stripe
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -84,3 +88,55 @@ def running(*options: str) -> Iterator[StandIn]:
         process.wait(timeout=10)
         if process.stdout is not None:
             process.stdout.close()
+
+
+@dataclass(slots=True)
+class Received:
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def event(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads(self.body)
+        return parsed
+
+
+class Receiver:
+    """A webhook endpoint that keeps what it gets. `answers` are statuses to give first."""
+
+    def __init__(self) -> None:
+        self.received: list[Received] = []
+        self.answers: list[int] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.received.append(Received(dict(self.headers.items()), body))
+                self.send_response(receiver.answers.pop(0) if receiver.answers else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/webhooks/stripe"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def types(self) -> list[str]:
+        return [str(received.event["type"]) for received in self.received]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def client(base: str, api_key: str = "sk_test_monban", read_seconds: float = 5.0) -> Any:
+    """The official SDK's client, pointed at `base`, with no retries of its own."""
+    return stripe.StripeClient(
+        api_key,
+        base_addresses={"api": base},
+        max_network_retries=0,
+        http_client=stripe.RequestsClient(timeout=(3.0, read_seconds)),
+    ).v1
