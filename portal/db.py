@@ -105,7 +105,7 @@ class Tx:
         """Find a row across facilities and go on in its facility: a link or an event names a row,
         the row its house. `finder` is a call of one of the database's definer functions, which
         answer (facility_id, row id). Returns the row's id, or None when there is none."""
-        found = self.row(
+        found: Sequence[Any] | None = self.row(
             f"select found.*, set_config('app.facility_id', found.facility_id::text, true)"
             f" from {finder} found",
             **params,

@@ -47,7 +47,8 @@ def ring(kind: Kind) -> bool:
     try:
         if connection().set(_flag(kind), "1", nx=True, ex=FLAG_SECONDS):
             queue(kind).enqueue(
-                f"portal.jobs.drain.{kind}",
+                "portal.jobs.drain.drain",
+                kind,
                 request_id(),
                 result_ttl=RESULT_SECONDS,
                 failure_ttl=RESULT_SECONDS,

@@ -131,6 +131,28 @@ def move(
     return None if found is None else Moved(to_state, int(found))
 
 
+def note(
+    tx: Tx, actor: Actor, machine: Machine, subject_id: UUID, state: str, verb: str, what: str
+) -> None:
+    """A record of a change within a state: the timeline has one place for what happened."""
+    tx.execute(
+        text(
+            """
+            insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
+                to_state, reason, actor_kind, actor_id, actor_name, request_id, at)
+            values (:record_facility, :machine, :subject_id, :verb, 'changed', :state, :state,
+                :reason, :actor_kind, :actor_id, :actor_name, :request_id, :at)
+            """
+        ),
+        {
+            **_record(tx, machine, actor, verb),
+            "subject_id": subject_id,
+            "state": state,
+            "reason": what,
+        },
+    )
+
+
 def standing(tx: Tx, machine: Machine, subject_id: UUID) -> Standing:
     """What the row is now, since when and by whom; for the answer of a conflict."""
     row = tx.row(

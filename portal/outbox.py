@@ -67,7 +67,13 @@ def contact_of(tx: Tx, stay_id: UUID) -> Contact:
     )
     if row is None:
         raise LookupError("a message was asked for a stay that is not in scope")
-    return Contact(*row)
+    return Contact(
+        stay_id=row.id,
+        email=row.email,
+        line_user_id=row.line_user_id,
+        preferred_locale=row.preferred_locale,
+        facility_locale=row.default_locale,
+    )
 
 
 def enqueue(
@@ -183,6 +189,11 @@ def release(tx: Tx, message_id: UUID, token: UUID, pause: timedelta, error: str)
 def lose(tx: Tx, message_id: UUID, token: UUID, error: str) -> bool:
     """It may have been delivered, and the channel cannot be asked: a person decides."""
     return _settle(tx, message_id, token, "unknown_at = now(), last_error = :error", error=error)
+
+
+def replace(tx: Tx, message_id: UUID, token: UUID, error: str) -> bool:
+    """Refused for good on this channel; another row says it on another."""
+    return _settle(tx, message_id, token, "dropped_at = now(), last_error = :error", error=error)
 
 
 def bury(tx: Tx, message_id: UUID, token: UUID, error: str) -> bool:

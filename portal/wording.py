@@ -3,6 +3,7 @@
 Only whole sentences with named placeholders: a message is never put together from pieces.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -14,126 +15,158 @@ from portal.outcome import Code, Standing, Status
 Words = Callable[[Any], str]
 """How a detail (an amount, an instant) is written on the page."""
 
+UNKNOWN: Final = "—"
+"""Stands for a detail that a verb did not give."""
+
 APPLIED: Final = ("applied",)
 NOOP: Final = ("noop",)
 CONFLICT: Final = ("conflict",)
 REFUSED: Final = ("refused",)
 
 # Code → the statuses that may carry it, and its message.
-MESSAGES: Mapping[Code, tuple[tuple[Status, ...], Any]] = {
+MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     # stays
-    Code.STAY_CREATED: (APPLIED, _l("The stay is booked.")),
-    Code.STAY_ALREADY_CREATED: (NOOP, _l("This stay was booked already.")),
-    Code.STAY_ADMITTED: (APPLIED, _l("Checked in. The door key has been ordered.")),
-    Code.STAY_ALREADY_ADMITTED: (NOOP, _l("This guest is checked in already.")),
-    Code.STAY_DEPARTED: (APPLIED, _l("Checked out. The lock has been asked to remove the key.")),
-    Code.STAY_ALREADY_DEPARTED: (NOOP, _l("This guest is checked out already.")),
-    Code.STAY_CANCELLED: (APPLIED, _l("The stay is cancelled.")),
-    Code.STAY_ALREADY_CANCELLED: (NOOP, _l("This stay is cancelled already.")),
-    Code.STAY_NO_SHOW: (APPLIED, _l("The stay is marked as a no-show.")),
-    Code.STAY_ALREADY_NO_SHOW: (NOOP, _l("This stay is marked as a no-show already.")),
-    Code.STAY_REINSTATED: (APPLIED, _l("The stay is reserved again.")),
-    Code.STAY_MOVED: (APPLIED, _l("The stay has another space now.")),
-    Code.STAY_ALREADY_THERE: (NOOP, _l("The stay is in that space already.")),
-    Code.STAY_TIMES_CHANGED: (APPLIED, _l("The times of the stay are changed.")),
-    Code.STAY_TIMES_UNCHANGED: (NOOP, _l("The stay has these times already.")),
-    Code.STAY_STATE_CHANGED: (CONFLICT, _l("Somebody changed this stay meanwhile. Nothing was done.")),
-    Code.STAY_NOT_YET_OPEN: (REFUSED, _l("It is too early to check in.")),
-    Code.STAY_WINDOW_OVER: (REFUSED, _l("The time of this stay is over.")),
-    Code.STAY_NOT_YET_LATE: (REFUSED, _l("The stay has not begun yet, so it cannot be a no-show.")),
-    Code.STAY_NOT_RESERVED: (REFUSED, _l("Only a reserved stay can do this.")),
-    Code.STAY_NOT_IN_HOUSE: (REFUSED, _l("Only a guest who is checked in can do this.")),
-    Code.STAY_TIMES_IMPOSSIBLE: (REFUSED, _l("The stay cannot have these times.")),
-    Code.SPACE_TAKEN: (REFUSED, _l("Another stay has this space at that time.")),
-    Code.SPACE_QUARANTINED: (
+    "STAY_CREATED": (APPLIED, _l("The stay is booked.")),
+    "STAY_ALREADY_CREATED": (NOOP, _l("This stay was booked already.")),
+    "STAY_ADMITTED": (APPLIED, _l("Checked in. The door key has been ordered.")),
+    "STAY_ALREADY_ADMITTED": (NOOP, _l("This guest is checked in already.")),
+    "STAY_DEPARTED": (APPLIED, _l("Checked out. The lock has been asked to remove the key.")),
+    "STAY_ALREADY_DEPARTED": (NOOP, _l("This guest is checked out already.")),
+    "STAY_CANCELLED": (APPLIED, _l("The stay is cancelled.")),
+    "STAY_ALREADY_CANCELLED": (NOOP, _l("This stay is cancelled already.")),
+    "STAY_NO_SHOW": (APPLIED, _l("The stay is marked as a no-show.")),
+    "STAY_ALREADY_NO_SHOW": (NOOP, _l("This stay is marked as a no-show already.")),
+    "STAY_REINSTATED": (APPLIED, _l("The stay is reserved again.")),
+    "STAY_ALREADY_RESERVED": (NOOP, _l("The stay is reserved already.")),
+    "STAY_MOVED": (APPLIED, _l("The stay has another space now.")),
+    "STAY_ALREADY_THERE": (NOOP, _l("The stay is in that space already.")),
+    "STAY_TIMES_CHANGED": (APPLIED, _l("The times of the stay are changed.")),
+    "STAY_TIMES_UNCHANGED": (NOOP, _l("The stay has these times already.")),
+    "STAY_STATE_CHANGED": (
+        CONFLICT,
+        _l("Somebody changed this stay meanwhile. Nothing was done."),
+    ),
+    "STAY_NOT_YET_OPEN": (
+        REFUSED,
+        _l("It is too early to check in. The door opens at %(opens_at)s."),
+    ),
+    "STAY_WINDOW_OVER": (REFUSED, _l("The time of this stay ended at %(ended_at)s.")),
+    "STAY_OVER": (REFUSED, _l("This stay is over, so it cannot be changed.")),
+    "STAY_NOT_YET_LATE": (
+        REFUSED,
+        _l("The stay begins at %(starts_at)s. It cannot be a no-show before that."),
+    ),
+    "STAY_NOT_RESERVED": (REFUSED, _l("Only a reserved stay can do this.")),
+    "STAY_NOT_IN_HOUSE": (REFUSED, _l("Only a guest who is checked in can do this.")),
+    "STAY_TIMES_IMPOSSIBLE": (
+        REFUSED,
+        _l("The stay cannot have these times. It must end after it begins, and not in the past."),
+    ),
+    "DEPOSIT_EXCEEDS_PRICE": (REFUSED, _l("The deposit cannot be more than the price.")),
+    "FEE_EXCEEDS_PRICE": (REFUSED, _l("The fee cannot be more than the price, %(amount)s.")),
+    "PRICE_BELOW_ZERO": (REFUSED, _l("The price would leave what a stay can cost.")),
+    "SPACE_TAKEN": (REFUSED, _l("Another stay has this space at that time.")),
+    "SPACE_QUARANTINED": (
         REFUSED,
         _l("The last guest's key is not confirmed as removed from this space's door."),
     ),
-    Code.SPACE_NOT_USABLE: (REFUSED, _l("This space is not in use.")),
+    "SPACE_NOT_USABLE": (REFUSED, _l("This space is not in use.")),
     # money
-    Code.PAYMENT_OPENED: (APPLIED, _l("The payment can be made now.")),
-    Code.PAYMENT_ATTEMPT_OPEN: (NOOP, _l("A payment is open already.")),
-    Code.PAYMENT_PENDING: (REFUSED, _l("A payment is being processed. Wait until it is certain.")),
-    Code.PAYMENT_UNKNOWN: (
+    "PAYMENT_OPENED": (APPLIED, _l("The payment can be made now.")),
+    "PAYMENT_ATTEMPT_OPEN": (NOOP, _l("A payment is open already.")),
+    "PAYMENT_PENDING": (REFUSED, _l("A payment is being processed. Wait until it is certain.")),
+    "PAYMENT_UNKNOWN": (
         REFUSED,
         _l("The fate of a payment is not known yet. It has to be asked for first."),
     ),
-    Code.PAYMENT_RESOLVED: (APPLIED, _l("The fate of the payment is known now.")),
-    Code.PAYMENT_STILL_UNKNOWN: (REFUSED, _l("The payment provider could not tell yet.")),
-    Code.PAYMENT_NOT_UNKNOWN: (NOOP, _l("The fate of this payment is known already.")),
-    Code.PAYMENT_STATE_CHANGED: (
+    "PAYMENT_RESOLVED": (APPLIED, _l("The fate of the payment is known now.")),
+    "PAYMENT_STILL_UNKNOWN": (REFUSED, _l("The payment provider could not tell yet.")),
+    "PAYMENT_NOT_UNKNOWN": (NOOP, _l("The fate of this payment is known already.")),
+    "PAYMENT_STATE_CHANGED": (
         CONFLICT,
         _l("This payment changed meanwhile. Nothing was done."),
     ),
-    Code.PAYMENT_RECORDED: (APPLIED, _l("The payment is recorded.")),
-    Code.PAYMENT_ALREADY_RECORDED: (NOOP, _l("This payment was recorded already.")),
-    Code.CASH_TAKEN: (APPLIED, _l("The cash is recorded.")),
-    Code.CASH_RETURNED: (APPLIED, _l("The returned cash is recorded.")),
-    Code.CASH_EXCEEDS_DUE: (REFUSED, _l("That is more than the guest owes.")),
-    Code.CASH_EXCEEDS_OWED: (REFUSED, _l("That is more than the house owes the guest.")),
-    Code.NOTHING_DUE: (NOOP, _l("Nothing is owed.")),
-    Code.BALANCE_DUE: (REFUSED, _l("The stay is not paid yet.")),
-    Code.AMOUNT_MISMATCH: (
+    "PAYMENT_RECORDED": (APPLIED, _l("The payment is recorded.")),
+    "PAYMENT_ALREADY_RECORDED": (NOOP, _l("This payment was recorded already.")),
+    "CASH_TAKEN": (APPLIED, _l("The cash is recorded.")),
+    "CASH_RETURNED": (APPLIED, _l("The returned cash is recorded.")),
+    "CASH_ALREADY_BOOKED": (NOOP, _l("This cash was recorded already.")),
+    "CASH_EXCEEDS_DUE": (REFUSED, _l("That is more than the guest owes, %(amount)s.")),
+    "CASH_EXCEEDS_OWED": (
+        REFUSED,
+        _l("That is more than the house owes the guest, %(amount)s."),
+    ),
+    "NOTHING_DUE": (NOOP, _l("Nothing is owed.")),
+    "BALANCE_DUE": (REFUSED, _l("The stay is not paid yet: %(amount)s is due.")),
+    "AMOUNT_MISMATCH": (
         REFUSED,
         _l("The provider's amount is not the one in our books. Nothing was confirmed."),
     ),
-    Code.AMOUNT_BELOW_MINIMUM: (
+    "AMOUNT_BELOW_MINIMUM": (
         REFUSED,
-        _l("The amount is too small for a card. Please take it in cash."),
+        _l("%(amount)s is too small for a card. Please pay it in cash at the desk."),
     ),
-    Code.NOTHING_TO_REFUND: (REFUSED, _l("There is nothing left to refund.")),
-    Code.REFUND_EXCEEDS_PAID: (REFUSED, _l("That is more than can still be refunded.")),
-    Code.REFUND_PENDING: (REFUSED, _l("A refund is under way. Wait until it is certain.")),
-    Code.REFUND_UNAVAILABLE: (
+    "NOTHING_TO_REFUND": (REFUSED, _l("There is nothing left to refund.")),
+    "REFUND_EXCEEDS_PAID": (REFUSED, _l("At most %(amount)s can still be refunded.")),
+    "REFUND_PENDING": (REFUSED, _l("A refund is under way. Wait until it is certain.")),
+    "REFUND_UNAVAILABLE": (
         REFUSED,
         _l("The payment provider could not make the refund. No money has moved."),
     ),
-    Code.REFUND_UNKNOWN: (
+    "REFUND_UNKNOWN": (
         REFUSED,
-        _l("The provider's answer to a refund was lost. It is being asked for; do not refund again."),
+        _l(
+            "The provider's answer to a refund was lost. It is being asked for; do not refund again."
+        ),
     ),
-    Code.REFUND_SENT: (APPLIED, _l("The refund is on its way.")),
-    Code.REFUND_ALREADY_ASKED: (NOOP, _l("This refund was asked for already.")),
-    Code.REFUND_RECORDED: (APPLIED, _l("The refund is recorded.")),
-    Code.REFUND_STATE_CHANGED: (CONFLICT, _l("This refund changed meanwhile. Nothing was done.")),
-    Code.BILLING_UNAVAILABLE: (
+    "REFUND_SENT": (APPLIED, _l("The refund is on its way.")),
+    "REFUND_ALREADY_ASKED": (NOOP, _l("This refund was asked for already.")),
+    "REFUND_RECORDED": (("applied", "noop"), _l("The refund is recorded.")),
+    "REFUND_FAILED": (
+        APPLIED,
+        _l("The provider says that the refund failed. The money is still owed."),
+    ),
+    "REFUND_STATE_CHANGED": (CONFLICT, _l("This refund changed meanwhile. Nothing was done.")),
+    "BILLING_UNAVAILABLE": (
         REFUSED,
         _l("The payment provider could not be reached or did not agree. Nothing has changed."),
     ),
     # keys
-    Code.KEY_ISSUED: (APPLIED, _l("The lock has confirmed the key.")),
-    Code.KEY_ALREADY_ISSUED: (NOOP, _l("The lock has confirmed this key already.")),
-    Code.KEY_NOT_CONFIRMED: (REFUSED, _l("The lock has not confirmed the key yet.")),
-    Code.KEY_REVOKE_ASKED: (APPLIED, _l("The lock has been asked to remove the key.")),
-    Code.KEY_ALREADY_REVOKING: (NOOP, _l("The lock has been asked to remove this key already.")),
-    Code.KEY_REVOKED: (APPLIED, _l("The lock has confirmed that the key is gone.")),
-    Code.KEY_ALREADY_REVOKED: (NOOP, _l("This key is gone already.")),
-    Code.KEY_FAILED: (APPLIED, _l("The lock has refused the key.")),
-    Code.KEY_MISSING: (APPLIED, _l("The key is no longer on the lock.")),
-    Code.KEY_ORDERED: (APPLIED, _l("A new key has been ordered. It counts once the lock confirms it.")),
-    Code.KEY_STATE_CHANGED: (CONFLICT, _l("This key changed meanwhile. Nothing was done.")),
-    Code.LOCK_UNAVAILABLE: (REFUSED, _l("The lock controller could not be reached.")),
-    Code.LOCK_ASKED_AGAIN: (APPLIED, _l("The lock will be asked again.")),
-    # messages and machinery
-    Code.MESSAGE_REQUEUED: (APPLIED, _l("The message will be sent.")),
-    Code.MESSAGE_DROPPED: (APPLIED, _l("The message will not be sent.")),
-    Code.MESSAGE_STATE_CHANGED: (
-        CONFLICT,
-        _l("This message changed meanwhile. Nothing was done."),
+    "KEY_ISSUED": (APPLIED, _l("The lock has confirmed the key.")),
+    "KEY_ALREADY_ISSUED": (NOOP, _l("The lock has confirmed this key already.")),
+    "KEY_NOT_CONFIRMED": (("noop", "refused"), _l("The lock has not confirmed the key yet.")),
+    "KEY_REVOKE_ASKED": (APPLIED, _l("The lock has been asked to remove the key.")),
+    "KEY_ALREADY_REVOKING": (NOOP, _l("The lock has been asked to remove this key already.")),
+    "KEY_REVOKED": (APPLIED, _l("The lock has confirmed that the key is gone.")),
+    "KEY_ALREADY_REVOKED": (NOOP, _l("This key is gone already.")),
+    "KEY_FAILED": (APPLIED, _l("The lock has refused the key.")),
+    "KEY_MISSING": (APPLIED, _l("The key is no longer on the lock.")),
+    "KEY_ORDERED": (
+        APPLIED,
+        _l("A new key has been ordered. It counts once the lock confirms it."),
     ),
-    Code.EVENT_REPLAYED: (APPLIED, _l("The event will be worked on again.")),
-    Code.EVENT_STATE_CHANGED: (CONFLICT, _l("This event changed meanwhile. Nothing was done.")),
-    Code.CHANNEL_UNAVAILABLE: (REFUSED, _l("The message channel could not be reached.")),
+    "KEY_STATE_CHANGED": (CONFLICT, _l("This key changed meanwhile. Nothing was done.")),
+    "LOCK_UNAVAILABLE": (REFUSED, _l("The lock controller could not be reached.")),
+    "LOCK_ASKED_AGAIN": (APPLIED, _l("The lock will be asked again.")),
+    "LOCK_NOT_STUCK": (NOOP, _l("This waits for nobody: the lock is being asked by itself.")),
+    # messages and machinery
+    "MESSAGE_REQUEUED": (APPLIED, _l("The message will be sent.")),
+    "MESSAGE_DROPPED": (APPLIED, _l("The message will not be sent.")),
+    "MESSAGE_NOT_WAITING": (NOOP, _l("This message waits for nobody.")),
+    "EVENT_REPLAYED": (APPLIED, _l("The event will be worked on again.")),
+    "EVENT_ALREADY_HANDLED": (NOOP, _l("Somebody has dealt with this already.")),
+    "EVENT_DISMISSED": (APPLIED, _l("This is closed; nothing more will be done about it.")),
+    "CHANNEL_UNAVAILABLE": (REFUSED, _l("The message channel could not be reached.")),
     # gate
-    Code.WALK_IN_NOT_ALLOWED: (REFUSED, _l("This entrance is for guests with a reservation.")),
-    Code.MEMBERS_ONLY_PLAN: (REFUSED, _l("This plan is for members.")),
-    Code.PLAN_NOT_IN_CONFIG: (REFUSED, _l("This plan is not sold here.")),
-    Code.GUEST_BLOCKED: (REFUSED, _l("This guest cannot be admitted. Please ask a manager.")),
+    "WALK_IN_NOT_ALLOWED": (REFUSED, _l("This entrance is for guests with a reservation.")),
+    "MEMBERS_ONLY_PLAN": (REFUSED, _l("This plan is for members.")),
+    "PLAN_NOT_IN_CONFIG": (REFUSED, _l("This plan is not sold here.")),
+    "GUEST_BLOCKED": (REFUSED, _l("This guest cannot be admitted. Please ask a manager.")),
     # everyone
-    Code.NOT_FOUND: (REFUSED, _l("There is nothing here.")),
-    Code.NOT_PERMITTED: (REFUSED, _l("Your role does not allow this.")),
-    Code.STALE_PAGE: (CONFLICT, _l("The page was out of date. Nothing was done.")),
-    Code.FORM_EXPIRED: (
+    "NOT_FOUND": (REFUSED, _l("There is nothing here.")),
+    "NOT_PERMITTED": (REFUSED, _l("Your role does not allow this.")),
+    "STALE_PAGE": (CONFLICT, _l("The page was out of date. Nothing was done.")),
+    "FORM_EXPIRED": (
         REFUSED,
         _l("This page was open for too long. Nothing was saved; check it and send it again."),
     ),
@@ -308,9 +341,11 @@ def statuses(code: Code) -> tuple[Status, ...]:
 
 def message(code: Code, details: Mapping[str, Any], words: Words) -> str:
     """The message of a code, its details written by `words`."""
-    written = {name: words(value) for name, value in details.items()}
     text = str(MESSAGES[code][1])
-    return text % written if written else text
+    if "%(" not in text:
+        return text
+    written = defaultdict(lambda: UNKNOWN, {name: words(value) for name, value in details.items()})
+    return text % written
 
 
 def standing(now: Standing, words: Words) -> str:

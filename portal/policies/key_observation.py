@@ -3,15 +3,10 @@
 from collections.abc import Collection
 
 # Error codes after which this code will never be set as it is.
-HOPELESS = frozenset(
-    {
-        "duplicate_code_on_device",
-        "duplicate_code",
-        "duplicate_code_attempt_prevented",
-        "code_invalid",
-        "no_space_for_access_code_on_device",
-    }
+DUPLICATE = frozenset(
+    {"duplicate_code_on_device", "duplicate_code", "duplicate_code_attempt_prevented"}
 )
+HOPELESS = DUPLICATE | {"code_invalid", "no_space_for_access_code_on_device"}
 
 
 def event_for(state: str, status: str | None, errors: Collection[str]) -> str | None:
@@ -33,3 +28,7 @@ def event_for(state: str, status: str | None, errors: Collection[str]) -> str | 
 
 def hopeless(errors: Collection[str]) -> bool:
     return not HOPELESS.isdisjoint(errors)
+
+
+def is_duplicate(errors: Collection[str]) -> bool:
+    return not DUPLICATE.isdisjoint(errors)

@@ -18,7 +18,9 @@ from portal.web import people
 from portal.web.passwords import digest
 
 # Shaped as `Tx.enter` wants it: the facility, and the row, which here is the facility again.
-HOUSE_BY_SLUG = "(select f as facility_id, f as id from facility_by_slug(:slug) f where f is not null)"
+HOUSE_BY_SLUG = (
+    "(select f as facility_id, f as id from facility_by_slug(:slug) f where f is not null)"
+)
 
 staff = AppGroup("staff", help="People who work here.")
 demo = AppGroup("demo", help="Data to try the portal with.")
@@ -37,7 +39,12 @@ def outcomes(as_json: bool) -> None:
     """Every code a verb may answer, with its words."""
     ja, en = _catalogue("ja"), _catalogue("en")
     found = [
-        {"code": code.value, "statuses": list(wording.statuses(code)), "ja": ja(code), "en": en(code)}
+        {
+            "code": code.value,
+            "statuses": list(wording.statuses(code)),
+            "ja": ja(code),
+            "en": en(code),
+        }
         for code in Code
     ]
     if as_json:
@@ -76,8 +83,9 @@ def states(as_json: bool) -> None:
 @click.option("--facility", "houses", multiple=True, required=True, help="slug or slug:role")
 @click.option("--locale", default="ja", type=click.Choice(["ja", "en"]))
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-def add(email: str, name: str, role: str, houses: tuple[str, ...], locale: str,
-        password_stdin: bool) -> None:
+def add(
+    email: str, name: str, role: str, houses: tuple[str, ...], locale: str, password_stdin: bool
+) -> None:
     """Add a person with a role in one or more facilities."""
     password = sys.stdin.readline().rstrip("\n") if password_stdin else ""
     made = password or secrets.token_urlsafe(12)
@@ -106,7 +114,10 @@ def add_person(
             insert into staff (email, name, password_hash, locale)
             values (:email, :name, :hash, :locale) returning id
             """,
-            email=email, name=name, hash=digest(password), locale=locale,
+            email=email,
+            name=name,
+            hash=digest(password),
+            locale=locale,
         )
         for slug, role in places:
             house = tx.enter(HOUSE_BY_SLUG, slug=slug)
@@ -114,7 +125,9 @@ def add_person(
                 raise click.ClickException(f"there is no facility {slug}")
             tx.run(
                 "insert into staff_roles (staff_id, facility_id, role) values (:p, :f, :role)",
-                p=person, f=house, role=role,
+                p=person,
+                f=house,
+                role=role,
             )
 
 

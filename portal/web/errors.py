@@ -22,8 +22,10 @@ WORDS: dict[int, tuple[Any, Any]] = {
     413: (_l("This is too large"), _l("Please send less at once.")),
     415: (_l("This kind of data is not taken"), _l("Please use the form of the page.")),
     429: (_l("Too many attempts"), _l("Please wait a few minutes, then try again.")),
-    500: (_l("Something went wrong"), _l("It is our fault and has been recorded. Nothing that was"
-                                         " not confirmed has been done.")),
+    500: (
+        _l("Something went wrong"),
+        _l("It is our fault and has been recorded. Nothing that was not confirmed has been done."),
+    ),
     503: (_l("Not available at this moment"), _l("Please try again in a minute.")),
 }
 BAD_TOKEN = _l("The page that sent this was not recognised. Nothing was saved. Load it again.")
@@ -58,7 +60,9 @@ def on_forged(error: CSRFError) -> Response:
 
 def on_bad_data(error: DataError) -> Response:
     """A value that no column can hold got past the forms: the visitor's fault, worth a line."""
-    log.get(__name__).warning("bad_data", endpoint=request.endpoint, fault=type(error.orig).__name__)
+    log.get(__name__).warning(
+        "bad_data", endpoint=request.endpoint, fault=type(error.orig).__name__
+    )
     return page(400)
 
 

@@ -126,9 +126,7 @@ class AtMost:
 
     def __call__(self, form: Any, field: Field) -> None:
         if field.data and len(field.data) > self.length:
-            raise StopValidation(
-                str(_l("At most %(count)s characters.", count=self.length))
-            )
+            raise StopValidation(str(_l("At most %(count)s characters.", count=self.length)))
 
 
 def is_clean(text: str, *, lines: bool = False) -> bool:
@@ -157,8 +155,9 @@ class _Clean:
 class Text(_Clean, StringField):
     """One line. The value is trimmed; "" when nothing was typed."""
 
-    def __init__(self, label: Any = None, validators: Any = None, *, most: int = LONGEST_NAME,
-                 **options: Any) -> None:
+    def __init__(
+        self, label: Any = None, validators: Any = None, *, most: int = LONGEST_NAME, **options: Any
+    ) -> None:
         super().__init__(label, [*(validators or []), AtMost(most)], **options)
 
     def process_formdata(self, valuelist: list[str]) -> None:
@@ -171,8 +170,9 @@ class Note(_Clean, TextAreaField):
 
     lines = True
 
-    def __init__(self, label: Any = None, validators: Any = None, *, most: int = LONGEST_NOTE,
-                 **options: Any) -> None:
+    def __init__(
+        self, label: Any = None, validators: Any = None, *, most: int = LONGEST_NOTE, **options: Any
+    ) -> None:
         super().__init__(label, [*(validators or []), AtMost(most)], **options)
 
     def process_formdata(self, valuelist: list[str]) -> None:
@@ -227,8 +227,9 @@ class Amount(Field):
 
     widget = TextInput()
 
-    def __init__(self, label: Any = None, validators: Any = None, *, least: int = 0,
-                 **options: Any) -> None:
+    def __init__(
+        self, label: Any = None, validators: Any = None, *, least: int = 0, **options: Any
+    ) -> None:
         render = {"inputmode": "numeric", "autocomplete": "off", **options.pop("render_kw", {})}
         super().__init__(label, validators, render_kw=render, **options)
         self.least = least
@@ -249,8 +250,13 @@ class Amount(Field):
         amount = int(plain)
         if not self.least <= amount <= LARGEST:
             raise ValueError(
-                str(_l("Write an amount from %(least)s to %(most)s.", least=self.least,
-                       most=f"{LARGEST:,}"))
+                str(
+                    _l(
+                        "Write an amount from %(least)s to %(most)s.",
+                        least=self.least,
+                        most=f"{LARGEST:,}",
+                    )
+                )
             )
         self.data = amount
 

@@ -43,7 +43,9 @@ def readyz() -> tuple[Response, int]:
 @access.machine
 def metrics() -> Response:
     registry = current_app.extensions["monban.metrics"].registry
-    return Response(prometheus.generate_latest(registry), content_type=prometheus.CONTENT_TYPE_LATEST)
+    return Response(
+        prometheus.generate_latest(registry), content_type=prometheus.CONTENT_TYPE_LATEST
+    )
 
 
 def _outcome(check: Callable[[], None]) -> str:

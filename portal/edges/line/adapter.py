@@ -109,7 +109,7 @@ def _answered(answer: ApiException) -> EdgeError | None:
         return Unreachable("LINE asks to wait", code="rate_limited", retry_after=seconds)
     if status == 0:
         return Unreachable("no secure connection to LINE", code="tls")
-    if status >= 500:
+    if status >= 500 or status == 408:
         return Unknown(f"LINE answered {status}", code=f"http_{status}")
     return Rejected(f"LINE refused with {status}", code=f"http_{status}")
 

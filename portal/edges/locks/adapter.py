@@ -72,14 +72,11 @@ class SeamLocks:
         self, *, device_id: str, name: str, pin: str, starts_at: datetime, ends_at: datetime
     ) -> LockCode:
         require_no_transaction("locks.create_code")
+        starts, ends = _instant(starts_at), _instant(ends_at)
         return _write(
             lambda: _lock_code(
                 self._seam.access_codes.create(
-                    device_id=device_id,
-                    name=name,
-                    code=pin,
-                    starts_at=_instant(starts_at),
-                    ends_at=_instant(ends_at),
+                    device_id=device_id, name=name, code=pin, starts_at=starts, ends_at=ends
                 )
             )
         )
@@ -200,7 +197,7 @@ def _translated(call: Callable[[], T], *, unclear: type[Unknown] | type[Unreacha
 
 
 def _answered(status: int, kind: str, unclear: type[Unknown] | type[Unreachable]) -> EdgeError:
-    if status >= 500:
+    if status >= 500 or status == 408:
         return unclear(f"Seam answered {status}", code=kind)
     if kind in DUPLICATE:
         return Rejected("the device already has this PIN", code="duplicate_code")
@@ -238,6 +235,8 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _lock_code(code: AccessCode) -> LockCode:
+    if not (code.access_code_id and code.device_id):
+        raise ValueError("a code without id or device")
     known = code.status in get_args(CodeStatus)
     return LockCode(
         id=code.access_code_id,
@@ -247,7 +246,7 @@ def _lock_code(code: AccessCode) -> LockCode:
         status=code.status if known else "unknown",
         starts_at=_moment(code.starts_at),
         ends_at=_moment(code.ends_at),
-        errors=tuple(error.error_code for error in code.errors),
+        errors=tuple(getattr(error, "error_code", "unknown_error") for error in code.errors),
     )
 
 

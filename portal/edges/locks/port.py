@@ -50,7 +50,8 @@ class Locks(Protocol):
     def create_code(
         self, *, device_id: str, name: str, pin: str, starts_at: datetime, ends_at: datetime
     ) -> LockCode:
-        """Instants are aware. A PIN that the device already has: Rejected `duplicate_code`."""
+        """Instants are aware, else ValueError. A PIN that the device already has: Rejected
+        `duplicate_code`."""
         ...
 
     def update_code(self, code_id: str, *, starts_at: datetime, ends_at: datetime) -> LockCode:

@@ -1,0 +1,33 @@
+"""How money, days and times look in a language, on the facility's clocks: one place for the page
+and for the message, so that they cannot differ."""
+
+from datetime import date, datetime, time
+from decimal import Decimal
+
+from babel import dates, numbers
+
+from portal import clock
+from portal.money import EXPONENTS, Money
+
+DAY = {"ja": "y年M月d日(E)", "en": "EEE d MMM y"}
+
+
+def money(value: Money, locale: str) -> str:
+    """￥12,000 or ¥12,000; whole smallest units in, no float on the way."""
+    exact = Decimal(value.amount).scaleb(-EXPONENTS[value.currency])
+    return str(numbers.format_currency(exact, value.currency, locale=locale))
+
+
+def day(value: date, locale: str) -> str:
+    """A day with its weekday."""
+    return str(dates.format_date(value, DAY[locale], locale=locale))
+
+
+def clock_time(value: time) -> str:
+    return value.strftime("%H:%M")
+
+
+def when(instant: datetime, zone: str, locale: str) -> str:
+    """Day and time of an instant on the facility's clocks."""
+    local = clock.local(instant, zone)
+    return f"{day(local.date(), locale)} {clock_time(local.time())}"

@@ -1,0 +1,90 @@
+"""The words of a message, wholly in the language its row was written in.
+
+No page's language and no cached locale is asked: the row names one, and without one nothing is
+rendered. A template is one file an event; its `subject` block is the subject.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from babel.support import Translations
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from portal import formats
+from portal.money import Money
+
+ROOT = Path(__file__).parent.parent
+LOCALES = ("ja", "en")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a message may say. Amounts in the smallest unit; instants aware."""
+
+    event_type: str
+    locale: str
+    house: str
+    guest: str
+    stay_code: str
+    space: str
+    starts_at: datetime
+    ends_at: datetime
+    zone: str
+    currency: str
+    amount: int | None
+    fee: int | None
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    subject: str
+    text: str
+    house: str
+
+
+def write(facts: Facts) -> Letter:
+    """Raises ValueError for a language we do not have, and UndefinedError for a missing fact."""
+    if facts.locale not in LOCALES:
+        raise ValueError(f"no message is written in {facts.locale!r}")
+    template = _environment(facts.locale).get_template(f"{facts.event_type}.txt")
+    context = template.new_context(_words(facts))
+    subject = "".join(template.blocks["subject"](context)).strip()
+    text = "".join(template.blocks["text"](context)).strip() + "\n"
+    return Letter(subject, text, facts.house)
+
+
+def _words(facts: Facts) -> dict[str, Any]:
+    return {
+        "house": facts.house,
+        "guest": facts.guest,
+        "code": facts.stay_code,
+        "space": facts.space,
+        "begins": formats.when(facts.starts_at, facts.zone, facts.locale),
+        "ends": formats.when(facts.ends_at, facts.zone, facts.locale),
+        "amount": _money(facts.amount, facts),
+        "fee": _money(facts.fee, facts),
+        "link": facts.link,
+    }
+
+
+def _money(amount: int | None, facts: Facts) -> str:
+    return "" if amount is None else formats.money(Money(amount, facts.currency), facts.locale)
+
+
+@cache
+def _environment(locale: str) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(ROOT / "templates" / "messages"),
+        extensions=["jinja2.ext.i18n"],
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 (plain text: nothing is interpreted at the other end)
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    catalogue = Translations.load(str(ROOT / "translations"), [locale])
+    environment.install_gettext_translations(catalogue, newstyle=True)  # type: ignore[attr-defined]
+    return environment

@@ -1,0 +1,71 @@
+"""What verbs look at before they decide: one statement a question, the stay's row locked."""
+
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from portal.db import Tx
+from portal.gates.checkin import CheckinRequest
+
+_STAY = """
+    select s.id, s.state, s.version, s.code, s.source, s.starts_at, s.ends_at, s.currency,
+           s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id,
+           f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
+           p.code as space_code, p.active as space_active, p.door_id, d.no as door_no,
+           coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id), 0) as balance,
+           coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
+                     and l.kind in ('charge', 'charge_reversed', 'fee')), 0) as charged,
+           exists (select 1 from payments x where x.stay_id = s.id and x.state = 'processing')
+               as payment_processing,
+           exists (select 1 from payments x where x.stay_id = s.id and x.state = 'unknown')
+               as payment_unknown,
+           exists (select 1 from entry_keys k where k.space_id = s.space_id and k.stay_id <> s.id
+                   and k.state not in ('revoked', 'failed')) as space_quarantined,
+           exists (select 1 from stays o where o.space_id = s.space_id and o.id <> s.id
+                   and o.state = 'admitted') as space_occupied
+    from stays s
+    join facilities f on f.id = s.facility_id
+    join spaces p on p.id = s.space_id
+    join doors d on d.id = p.door_id
+    where s.id = :stay
+"""
+
+
+def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row[Any] | None:
+    """The stay with its house, space, door and money. Locked, so that no two verbs decide on the
+    same facts at once; `lock=False` for pages that only show what the gate would say."""
+    return tx.row(_STAY + (" for update of s" if lock else ""), stay=stay_id)
+
+
+def checkin_request(facts: Row[Any], now: datetime) -> CheckinRequest:
+    return CheckinRequest(
+        now=now,
+        starts_at=facts.starts_at,
+        ends_at=facts.ends_at,
+        early_minutes=facts.early_minutes,
+        balance_due=int(facts.balance),
+        currency=facts.currency,
+        payment_processing=facts.payment_processing,
+        payment_unknown=facts.payment_unknown,
+        space_active=facts.space_active,
+        space_quarantined=facts.space_quarantined,
+        space_occupied=facts.space_occupied,
+    )
+
+
+def quarantined(tx: Tx, space_id: UUID, *, except_stay: UUID | None = None) -> bool:
+    """A key of an earlier stay may still open the space's door."""
+    found = tx.scalar(
+        """
+        select exists (
+            select 1 from entry_keys
+            where space_id = :space and state not in ('revoked', 'failed')
+              and stay_id is distinct from :stay
+        )
+        """,
+        space=space_id,
+        stay=except_stay,
+    )
+    return cast(bool, found)

@@ -1,0 +1,134 @@
+"""Changes within a stay: another space, other times. The state stays, the version moves on."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+from sqlalchemy.exc import IntegrityError
+
+from portal import clock, ledger, outbox
+from portal.db import Actor, Tx, violated
+from portal.machines.stay import MACHINE
+from portal.money import LARGEST
+from portal.move import note, standing
+from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
+from portal.verbs import facts, keys, refunds
+from portal.verbs.stays import LONGEST, SPACE_PERIOD
+
+CHANGEABLE = ("reserved", "admitted")
+
+
+def move_to(tx: Tx, actor: Actor, stay_id: UUID, seen: int, space_id: UUID) -> Outcome:
+    """Another space. A guest in house gets a code for the new door; the old one is removed."""
+    stay = _ready(tx, stay_id, seen)
+    if isinstance(stay, Outcome):
+        return stay
+    if stay.space_id == space_id:
+        return Noop(Code.STAY_ALREADY_THERE, subject=stay_id)
+    space = tx.row("select no, code, active, door_id from spaces where id = :id", id=space_id)
+    if space is None:
+        return Refused(Code.NOT_FOUND)
+    if not space.active:
+        return Refused(Code.SPACE_NOT_USABLE)
+    if stay.state == "admitted" and facts.quarantined(tx, space_id, except_stay=stay_id):
+        return Refused(Code.SPACE_QUARANTINED)
+    if not _update(tx, stay, {"space_id": space_id, "space_no": space.no}):
+        return Refused(Code.SPACE_TAKEN)
+    note(tx, actor, MACHINE, stay_id, stay.state, "move_to", f"{stay.space_code} → {space.code}")
+    if stay.state == "admitted":
+        _new_key(tx, actor, stay_id)
+    return Applied(Code.STAY_MOVED, to=stay.state, subject=stay_id)
+
+
+def change_times(
+    tx: Tx,
+    actor: Actor,
+    stay_id: UUID,
+    seen: int,
+    starts_at: datetime,
+    ends_at: datetime,
+    price_change: int,
+) -> Outcome:
+    """Longer, shorter or later. The same code goes on; `price_change` (smallest unit, signed) is
+    booked with it. The start of a guest in house stays."""
+    stay = _ready(tx, stay_id, seen)
+    if isinstance(stay, Outcome):
+        return stay
+    if (starts_at, ends_at, price_change) == (stay.starts_at, stay.ends_at, 0):
+        return Noop(Code.STAY_TIMES_UNCHANGED, subject=stay_id)
+    if code := _impossible(stay, starts_at, ends_at, price_change):
+        return Refused(code)
+    if not _update(tx, stay, {"starts_at": starts_at, "ends_at": ends_at}):
+        return Refused(Code.SPACE_TAKEN)
+    was = f"{stay.starts_at.isoformat()}/{stay.ends_at.isoformat()}"
+    now = f"{starts_at.isoformat()}/{ends_at.isoformat()}"
+    note(tx, actor, MACHINE, stay_id, stay.state, "change_times", f"{was} → {now}")
+    _reprice(tx, actor, stay, price_change)
+    if stay.state == "admitted":
+        keys.retime(tx, actor, stay, ends_at)
+    outbox.enqueue(tx, outbox.contact_of(tx, stay_id), "stay_changed", f"{stay_id}:{seen + 1}", {})
+    return Applied(Code.STAY_TIMES_CHANGED, to=stay.state, subject=stay_id)
+
+
+def _ready(tx: Tx, stay_id: UUID, seen: int) -> Row[Any] | Outcome:
+    stay = facts.stay(tx, stay_id)
+    if stay is None:
+        return Refused(Code.NOT_FOUND)
+    if stay.version != seen:
+        return Conflict(Code.STALE_PAGE, standing(tx, MACHINE, stay_id))
+    return stay if stay.state in CHANGEABLE else Refused(Code.STAY_OVER)
+
+
+def _impossible(
+    stay: Row[Any], starts_at: datetime, ends_at: datetime, price_change: int
+) -> Code | None:
+    if not timedelta(0) < ends_at - starts_at <= LONGEST:
+        return Code.STAY_TIMES_IMPOSSIBLE
+    if stay.state == "admitted" and (starts_at != stay.starts_at or ends_at <= clock.now()):
+        return Code.STAY_TIMES_IMPOSSIBLE
+    if not 0 <= int(stay.charged) + price_change <= LARGEST:
+        return Code.PRICE_BELOW_ZERO
+    return None
+
+
+def _update(tx: Tx, stay: Row[Any], values: dict[str, Any]) -> bool:
+    """False when the space is taken then: the database's own constraint says so."""
+    changes = ", ".join(f"{name} = :{name}" for name in values)
+    try:
+        with tx.savepoint():
+            tx.run(
+                f"update stays set {changes}, version = version + 1 where id = :id",
+                id=stay.id,
+                **values,
+            )
+    except IntegrityError as fault:
+        if violated(fault) != SPACE_PERIOD:
+            raise
+        return False
+    return True
+
+
+def _reprice(tx: Tx, actor: Actor, stay: Row[Any], change: int) -> None:
+    if change == 0:
+        return
+    ledger.book(
+        tx,
+        actor,
+        "charge" if change > 0 else "charge_reversed",
+        stay_id=stay.id,
+        amount=abs(change),
+        currency=stay.currency,
+        memo="times changed",
+    )
+    owed = -(int(stay.balance) + change)
+    if owed > 0:
+        refunds.owe_back(tx, actor, stay.id, owed, reason="cancellation")
+
+
+def _new_key(tx: Tx, actor: Actor, stay_id: UUID) -> None:
+    stay = facts.stay(tx, stay_id)
+    if stay is None:
+        raise LookupError("the stay left the scope in mid-verb")
+    keys.revoke_all(tx, actor, stay_id, reason="moved")
+    keys.order(tx, actor, stay)
