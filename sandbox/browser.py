@@ -19,10 +19,11 @@ def chromium() -> str | None:
 
 def set_up() -> bool:
     """Find or fetch a browser, with Japanese fonts where we may install them."""
-    if _may_install() and not (_installed() and JAPANESE_FONT.exists()):
+    missing = _missing_packages() if _may_install() else []
+    if missing:
         print("setup: installing a browser and Japanese fonts …", flush=True)
         _apt_get("update")
-        _apt_get("install", "-y", "--no-install-recommends", *_missing_packages())
+        _apt_get("install", "-y", "--no-install-recommends", *missing)
     if chromium() is None:
         print("setup: fetching Playwright's browser …", flush=True)
         argv = [sys.executable, "-m", "playwright", "install", "chromium"]
@@ -40,11 +41,14 @@ def _missing_packages() -> list[str]:
 
 
 def _of_playwright() -> str | None:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        path = driver.chromium.executable_path
-    return path if Path(path).exists() else None
+    """Asked in a process of its own: whoever asks may hold a Playwright already."""
+    ask = (
+        "from playwright.sync_api import sync_playwright\n"
+        "with sync_playwright() as driver: print(driver.chromium.executable_path)"
+    )
+    said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+    path = said.stdout.strip()
+    return path if path and Path(path).exists() else None
 
 
 def _may_install() -> bool:
