@@ -93,6 +93,7 @@ class Door:
 
     def routes(self) -> list[web.RouteDef]:
         return [
+            web.get("/_control/", self.help),
             web.get("/_control/faults", self.show_faults),
             web.post("/_control/faults", self.add_fault),
             web.delete("/_control/faults", self.clear_faults),
@@ -148,11 +149,23 @@ class Door:
                 await asyncio.wait_for(self.released.wait(), seconds)
         return cut(request)
 
+    async def help(self, request: web.Request) -> web.Response:
+        """This list."""
+        verbs = {
+            f"{route.method} {route.resource.canonical}": (route.handler.__doc__ or "").strip()
+            for route in request.app.router.routes()
+            if route.resource and route.resource.canonical.startswith("/_control")
+            if route.method != "HEAD"
+        }
+        return web.json_response({"verbs": verbs, "modes": MODES})
+
     async def show_faults(self, _: web.Request) -> web.Response:
+        """Orders that still wait, and whether everything is down."""
         waiting = [vars(fault) for fault in self.faults if fault.remaining > 0]
         return web.json_response({"down": self.down, "faults": waiting, "modes": MODES})
 
     async def add_fault(self, request: web.Request) -> web.Response:
+        """{"mode", "method": regex, "path": regex, "times": 1, "seconds": …}"""
         asked = await request.json()
         if asked.get("mode") not in MODES:
             return web.json_response({"error": f"mode is one of {sorted(MODES)}"}, status=400)
@@ -169,6 +182,7 @@ class Door:
         return await self.show_faults(request)
 
     async def clear_faults(self, request: web.Request) -> web.Response:
+        """Nothing is spoilt any more; what is stalled ends now."""
         self.faults.clear()
         self.down = False
         self.released.set()  # whoever is being stalled is let go now
@@ -176,11 +190,12 @@ class Door:
         return await self.show_faults(request)
 
     async def set_down(self, request: web.Request) -> web.Response:
+        """{"down": bool}: every connection is taken and cut, except the control door's."""
         self.down = bool((await request.json())["down"])
         return await self.show_faults(request)
 
     async def unlisten(self, request: web.Request) -> web.Response:
-        """Close the port for `seconds`, so that a connection is truly refused meanwhile."""
+        """{"seconds": float}: the port is closed meanwhile, connections are truly refused."""
         seconds = float((await request.json())["seconds"])
         if self.listener is None:
             return web.json_response({"error": "not listening by itself"}, status=400)
@@ -188,13 +203,16 @@ class Door:
         return web.json_response({"ok": True})
 
     async def show_requests(self, request: web.Request) -> web.Response:
+        """?path=…: every request with its body, its outcome, and whether it was carried out."""
         wanted = request.query.get("path", "")
         return web.json_response([vars(seen) for seen in self.seen if wanted in seen.path])
 
     async def show_counts(self, _: web.Request) -> web.Response:
+        """{"POST /path": how many writes were really carried out, answered or not}"""
         return web.json_response(dict(self.done))
 
     async def reset(self, request: web.Request) -> web.Response:
+        """{}: as after the start."""
         await self.clear_faults(request)
         self.seen.clear()
         for forget in self.on_reset:
@@ -248,29 +266,28 @@ class Listener:
         await self.open()
 
 
-async def serve(app: web.Application, door: Door, port: int, *, die_with_parent: bool) -> None:
-    """Listen, say where, and stay until SIGTERM, SIGINT or (if asked) the parent's end."""
+async def serve(app: web.Application, door: Door, port: int, parent: int | None) -> None:
+    """Listen, say where, and stay until SIGTERM, SIGINT or (where given) the parent's end."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
         door.listener = Listener(runner, port)
         await door.listener.open()
         print(f"listening http://127.0.0.1:{door.listener.port}", flush=True)
-        await until_stopped(die_with_parent=die_with_parent)
+        await until_stopped(parent)
     finally:
         await runner.cleanup()
 
 
-async def until_stopped(*, die_with_parent: bool) -> None:
+async def until_stopped(parent: int | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    parent = os.getppid()
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.5)
-        if die_with_parent and os.getppid() != parent:
+        if parent is not None and os.getppid() != parent:
             return
 
 

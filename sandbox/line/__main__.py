@@ -59,6 +59,7 @@ class Line:
         return web.json_response(answer.body, status=answer.status, headers=answer.headers)
 
     async def pushes(self, request: web.Request) -> web.Response:
+        """?to=…: what people have received, oldest first."""
         to = request.query.get("to")
         found = [vars(push) for push in self.world.pushes if to in (None, push.to)]
         return web.json_response(found)
@@ -90,10 +91,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sandbox.line", description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default=TOKEN)
-    parser.add_argument("--die-with-parent", action="store_true")
+    parser.add_argument("--parent", type=int, help="a process id; end when it has ended")
     asked = parser.parse_args()
     line = Line(asked.token)
-    asyncio.run(serve(line.app(), line.door, asked.port, die_with_parent=asked.die_with_parent))
+    asyncio.run(serve(line.app(), line.door, asked.port, asked.parent))
 
 
 if __name__ == "__main__":

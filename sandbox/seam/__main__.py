@@ -27,7 +27,7 @@ async def run(asked: argparse.Namespace) -> None:
     try:
         await fake.start()
         await controller.start(dict(asked.device))
-        await serve(proxy.app(), proxy.door, asked.port, die_with_parent=asked.die_with_parent)
+        await serve(proxy.app(), proxy.door, asked.port, asked.parent)
     finally:
         await controller.stop()
         await fake.stop()
@@ -40,7 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", type=device, action="append", default=[], metavar="ID=NAME")
     parser.add_argument("--webhook-url")
     parser.add_argument("--webhook-secret")
-    parser.add_argument("--die-with-parent", action="store_true")
+    parser.add_argument("--parent", type=int, help="a process id; end when it has ended")
     return parser.parse_args()
 
 

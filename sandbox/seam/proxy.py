@@ -89,18 +89,22 @@ class Proxy:
     # The control door
 
     async def api_key(self, _: web.Request) -> web.Response:
+        """The key that the portal uses."""
         return web.json_response({"api_key": self.fake.api_key})
 
     async def codes(self, request: web.Request) -> web.Response:
+        """?device_id=…: every code as the controller has it, PIN included."""
         wanted = request.query.get("device_id")
         found = await self.fake.read("access_codes")
         return web.json_response([c for c in found if wanted in (None, c["device_id"])])
 
     async def modify(self, request: web.Request) -> web.Response:
+        """{"code", "name", "starts_at", …}: changed in the vendor's app."""
         changes = await request.json()
         return await self._tried(self.controller.modify(request.match_info["id"], changes))
 
     async def remove(self, request: web.Request) -> web.Response:
+        """{"gone": bool}: removed in the vendor's app; gone: Seam answers 404 from now on."""
         asked = await request.json() if request.can_read_body else {}
         gone = bool(asked.get("gone", False))
         return await self._tried(self.controller.remove(request.match_info["id"], gone=gone))
@@ -143,6 +147,7 @@ class Proxy:
         return web.json_response({"ok": True, "now": controller.now().isoformat()})
 
     async def devices(self, _: web.Request) -> web.Response:
+        """Every device as the fake has it."""
         return web.json_response(await self.fake.read("devices"))
 
     async def add_device(self, request: web.Request) -> web.Response:
@@ -179,6 +184,7 @@ class Proxy:
         return web.json_response({"ok": True})
 
     async def show_webhooks(self, _: web.Request) -> web.Response:
+        """Where webhooks go, and what became of each."""
         hooks = self.controller.webhooks
         seen = [delivery.seen() for delivery in hooks.deliveries]
         return web.json_response({"url": hooks.url, "mode": hooks.mode, "deliveries": seen})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ class Running:
     """`with Running("sandbox.seam", "--device", "d1=Front") as seam: seam.url`"""
 
     def __init__(self, module: str, *arguments: str) -> None:
-        self.command = [sys.executable, "-m", module, "--die-with-parent", *arguments]
+        self.command = [sys.executable, "-m", module, "--parent", str(os.getpid()), *arguments]
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
 

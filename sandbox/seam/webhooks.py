@@ -40,6 +40,8 @@ class Webhooks:
 
     def __init__(self, url: str | None, secret: str | None, now: Callable[[], datetime]) -> None:
         self.url, self.secret, self.now = url, secret, now
+        if secret:
+            Webhook(secret)  # a secret that cannot sign is found at the start
         self.mode = "deliver"
         self.deliveries: list[Delivery] = []
         self.tasks: set[asyncio.Task[None]] = set()

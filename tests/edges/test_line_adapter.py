@@ -35,7 +35,11 @@ def stand_in(started: Running) -> Running:
 
 @pytest.fixture
 def line(stand_in: Running) -> Line:
-    return LineMessages(TOKEN, api_base=stand_in.url, connect_seconds=1, read_seconds=1)
+    return LineMessages(TOKEN, api_base=stand_in.url)
+
+
+def impatient(stand_in: Running) -> Line:
+    return LineMessages(TOKEN, api_base=stand_in.url, connect_seconds=1, read_seconds=0.7)
 
 
 def texts(stand_in: Running, to: str = GUEST) -> list[str]:
@@ -62,7 +66,7 @@ def test_f11_a_lost_answer_is_unknown_and_the_retry_sends_nothing_more(
 ) -> None:
     stand_in.fault(mode, seconds=5)
     with pytest.raises(Unknown):
-        line.push(to=GUEST, text="once", retry_key=KEY)
+        impatient(stand_in).push(to=GUEST, text="once", retry_key=KEY)
     line.push(to=GUEST, text="once", retry_key=KEY)
     assert texts(stand_in) == ["once"]
 
@@ -73,7 +77,7 @@ def test_f11_an_unclear_failure_is_retried_with_the_key(
 ) -> None:
     stand_in.fault(mode, seconds=5)
     with pytest.raises(Unknown):
-        line.push(to=GUEST, text="late", retry_key=KEY)
+        impatient(stand_in).push(to=GUEST, text="late", retry_key=KEY)
     assert texts(stand_in) == []
     assert len(stand_in.control("requests")) == 1  # the SDK did not try again by itself
     line.push(to=GUEST, text="late", retry_key=KEY)
@@ -135,11 +139,11 @@ def test_a_closed_port_did_nothing(stand_in: Running, line: Line) -> None:
     assert texts(stand_in) == ["before", "meanwhile"]
 
 
-def test_nothing_blocks_longer_than_its_time(stand_in: Running, line: Line) -> None:
+def test_nothing_blocks_longer_than_its_time(stand_in: Running) -> None:
     stand_in.fault("stall", seconds=20)
     began = time.monotonic()
     with pytest.raises(Unknown):
-        line.push(to=GUEST, text="x", retry_key=KEY)
+        impatient(stand_in).push(to=GUEST, text="x", retry_key=KEY)
     assert time.monotonic() - began < 3
 
 

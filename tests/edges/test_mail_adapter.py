@@ -42,7 +42,7 @@ def mail(sink: MailSink) -> Mail:
 
 def adapter(sink: MailSink, scheme: str = "smtp", login: str = "", **options: Any) -> SmtpMail:
     url = f"{scheme}://{login}127.0.0.1:{sink.port}"
-    return SmtpMail(url, sender=OURS, connect_seconds=1, read_seconds=1, **options)
+    return SmtpMail(url, sender=OURS, **options)
 
 
 def message(**changes: Any) -> MailMessage:
@@ -194,10 +194,10 @@ def test_cut_before_the_text_is_unreachable(sink: MailSink, mail: Mail, what: st
 
 
 @pytest.mark.parametrize("what", ["keep_then_drop", "keep_then_stall", "drop_in_text"])
-def test_f2_cut_after_the_text_began_is_unknown(sink: MailSink, mail: Mail, what: str) -> None:
+def test_f2_cut_after_the_text_began_is_unknown(sink: MailSink, what: str) -> None:
     sink.drop(what)
     with pytest.raises(Unknown):
-        mail.send(message(text="long\n" * 50_000))
+        adapter(sink, read_seconds=1).send(message(text="long\n" * 50_000))
     assert len(sink.kept) == (what != "drop_in_text")
 
 
@@ -249,11 +249,11 @@ def test_a_host_that_is_not_there_is_unreachable() -> None:
         SmtpMail("smtp://no-such-host.invalid", sender=OURS).send(message())
 
 
-def test_nothing_blocks_longer_than_its_time(sink: MailSink, mail: Mail) -> None:
+def test_nothing_blocks_longer_than_its_time(sink: MailSink) -> None:
     sink.slow(8)
     began = time.monotonic()
     with pytest.raises(Unknown):
-        mail.send(message())
+        adapter(sink, read_seconds=1).send(message())
     assert time.monotonic() - began < 3
 
 

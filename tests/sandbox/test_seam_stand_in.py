@@ -214,6 +214,12 @@ def test_an_event_can_be_delivered_twice(seam: Running, inbox: Inbox) -> None:
     assert inbox.got[2][1]["svix-id"] == inbox.got[0][1]["svix-id"]
 
 
+def test_the_door_lists_its_verbs(seam: Running) -> None:
+    verbs = seam.control("")["verbs"]
+    assert "POST /_control/hold" in verbs
+    assert all(verbs.values())
+
+
 def test_any_event_can_be_made_up(seam: Running, inbox: Inbox) -> None:
     order = {"event_type": "lock.unlocked", "device_id": "door-1", "method": "keycode"}
     seam.control("events", order)
