@@ -108,7 +108,8 @@ def _require_plain_role(tx: Tx) -> None:
         from pg_roles r where rolname = current_user
         """
     )
-    assert role is not None, "every session has a role"
+    if role is None:
+        raise UnsafeConfigurationError("isolation: the session's role is not in the catalogue")
     faults = {
         "is a superuser": role.rolsuper,
         "has BYPASSRLS": role.rolbypassrls,

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from flask_babel import lazy_gettext as _l
-
+from portal.lazy import _l
 from portal.machines import MACHINES
 from portal.outcome import Code, Standing, Status
 
@@ -115,9 +114,7 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     "REFUND_UNKNOWN": (
         REFUSED,
-        _l(
-            "The provider's answer to a refund was lost. It is being asked for; do not refund again."
-        ),
+        _l("The answer to a refund was lost. It is being asked for; do not refund again."),
     ),
     "REFUND_SENT": (APPLIED, _l("The refund is on its way.")),
     "REFUND_ALREADY_ASKED": (NOOP, _l("This refund was asked for already.")),

@@ -77,8 +77,10 @@ class Cast:
             "Haneda Capsule Hotel",
             kind="capsule_hotel",
             spaces=("A01", "A02", "A03", "B01"),
-            plans=(("night", "宿泊", "Overnight", "lodging", "night", 6000, 2000),
-                   ("nap", "仮眠", "Nap", "day_use", "hour", 900, 0)),
+            plans=(
+                ("night", "宿泊", "Overnight", "lodging", "night", 6000, 2000),
+                ("nap", "仮眠", "Nap", "day_use", "hour", 900, 0),
+            ),
         )
 
     @cached_property
@@ -111,30 +113,59 @@ class Cast:
             tx.run(
                 """
                 insert into facilities (id, slug, name_ja, name_en, kind, time_zone, currency,
-                    default_locale, phone, email, address_ja, address_en, check_in_from, check_out_by)
+                    default_locale, phone, email, address_ja, address_en, check_in_from,
+                    check_out_by)
                 values (:id, :slug, :ja, :en, :kind, :zone, :currency, :locale, '+81312345678',
                     :email, '東京都大田区1-1', '1-1 Ota, Tokyo', :in_from, :out_by)
                 """,
-                id=house, slug=slug, ja=name_ja, en=name_en, kind=kind, zone=zone,
-                currency=currency, locale=locale, email=f"desk@{slug}.example",
-                in_from=time(15), out_by=time(10),
+                id=house,
+                slug=slug,
+                ja=name_ja,
+                en=name_en,
+                kind=kind,
+                zone=zone,
+                currency=currency,
+                locale=locale,
+                email=f"desk@{slug}.example",
+                in_from=time(15),
+                out_by=time(10),
             )
             doors = {code: self._door(tx, house, slug, code) for code in spaces}
             rooms = {
-                code: tx.add(Space, facility_id=house, code=code, name_ja=f"{code}号",
-                             name_en=f"Space {code}", door_id=doors[code])
+                code: tx.add(
+                    Space,
+                    facility_id=house,
+                    code=code,
+                    name_ja=f"{code}号",
+                    name_en=f"Space {code}",
+                    door_id=doors[code],
+                )
                 for code in spaces
             }
             sold = {
-                code: tx.add(Plan, facility_id=house, code=code, name_ja=ja, name_en=en, kind=sort,
-                             unit=unit, unit_price=price, deposit=deposit)
+                code: tx.add(
+                    Plan,
+                    facility_id=house,
+                    code=code,
+                    name_ja=ja,
+                    name_en=en,
+                    kind=sort,
+                    unit=unit,
+                    unit_price=price,
+                    deposit=deposit,
+                )
                 for code, ja, en, sort, unit, price, deposit in plans
             }
         return HouseOf(house, slug, name_ja, name_en, zone, rooms, doors, sold)
 
     def _door(self, tx: Tx, house: UUID, slug: str, code: str) -> UUID:
-        return tx.add(Door, facility_id=house, name_ja=f"{code}の扉", name_en=f"Door {code}",
-                      device_id=f"{slug}-{code}".lower())
+        return tx.add(
+            Door,
+            facility_id=house,
+            name_ja=f"{code}の扉",
+            name_en=f"Door {code}",
+            device_id=f"{slug}-{code}".lower(),
+        )
 
     # People ----------------------------------------------------------------------------------
 
@@ -146,14 +177,18 @@ class Cast:
     @cached_property
     def suzuki(self) -> Colleague:
         """Manager in Tokyo, front desk in Osaka."""
-        return self.hire("suzuki@monban.example", "鈴木 愛",
-                         [(self.tokyo, "manager"), (self.osaka, "front_desk")])
+        return self.hire(
+            "suzuki@monban.example",
+            "鈴木 愛",
+            [(self.tokyo, "manager"), (self.osaka, "front_desk")],
+        )
 
     @cached_property
     def tanaka(self) -> Colleague:
         """Owner of both."""
-        return self.hire("tanaka@monban.example", "田中 実",
-                         [(self.tokyo, "owner"), (self.osaka, "owner")])
+        return self.hire(
+            "tanaka@monban.example", "田中 実", [(self.tokyo, "owner"), (self.osaka, "owner")]
+        )
 
     def hire(
         self, email: str, name: str, places: Sequence[tuple[HouseOf, str]], locale: str = "ja"
@@ -164,13 +199,21 @@ class Cast:
                 insert into staff (email, name, password_hash, locale)
                 values (:email, :name, :hash, :locale) returning id
                 """,
-                email=email, name=name, hash=_DIGEST, locale=locale,
+                email=email,
+                name=name,
+                hash=_DIGEST,
+                locale=locale,
             )
             for house, role in places:
-                tx.enter("(select cast(:id as uuid) as facility_id, cast(:id as uuid) as id)", id=house.id)
+                tx.enter(
+                    "(select cast(:id as uuid) as facility_id, cast(:id as uuid) as id)",
+                    id=house.id,
+                )
                 tx.run(
                     "insert into staff_roles (staff_id, facility_id, role) values (:p, :f, :role)",
-                    p=person, f=house.id, role=role,
+                    p=person,
+                    f=house.id,
+                    role=role,
                 )
         return Colleague(person, email, name, tuple(house.id for house, _ in places))
 
@@ -193,7 +236,9 @@ class Cast:
                 insert into staff_sessions (token_hash, staff_id, chosen_facility, expires_at)
                 values (:hash, :who, :chosen, :until)
                 """,
-                hash=seal.token_hash(token), who=person.id, chosen=chosen,
+                hash=seal.token_hash(token),
+                who=person.id,
+                chosen=chosen,
                 until=clock.now() + timedelta(hours=12),
             )
         with client.session_transaction() as session:
@@ -205,14 +250,24 @@ class Cast:
     @cached_property
     def hanako(self) -> dict[str, Any]:
         """Fields of a guest who reads Japanese; for `NewGuest(**…)`."""
-        return {"name": "山田 花子", "kana": "ヤマダ ハナコ", "email": "hanako@guest.example",
-                "phone": "+819012345678", "locale": "ja"}
+        return {
+            "name": "山田 花子",
+            "kana": "ヤマダ ハナコ",
+            "email": "hanako@guest.example",
+            "phone": "+819012345678",
+            "locale": "ja",
+        }
 
     @cached_property
     def emma(self) -> dict[str, Any]:
         """Fields of a guest who reads English."""
-        return {"name": "Emma Smith", "kana": "", "email": "emma@guest.example",
-                "phone": "+447700900123", "locale": "en"}
+        return {
+            "name": "Emma Smith",
+            "kana": "",
+            "email": "emma@guest.example",
+            "phone": "+447700900123",
+            "locale": "en",
+        }
 
     def book(
         self,

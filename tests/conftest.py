@@ -129,8 +129,7 @@ def wipe(owner_url: str) -> None:
     """Every row but the migrations' own, whatever guards stand: as the owner, with triggers off."""
     with psycopg.connect(psycopg_url(owner_url), autocommit=True) as owner:
         tables = owner.execute(
-            "select tablename from pg_tables where schemaname = 'public'"
-            " and tablename <> all (%s)",
+            "select tablename from pg_tables where schemaname = 'public' and tablename <> all (%s)",
             [list(KEPT)],
         ).fetchall()
         deletes = "; ".join(f'delete from "{name}"' for (name,) in tables)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 from urllib.parse import urlsplit
 
 from flask import Response, abort, current_app, flash, g, get_flashed_messages, redirect, request
@@ -122,7 +122,7 @@ def respond(
         response = show(render, notice)
         response.headers["HX-Push-Url"] = to if to != _shown_path() else "false"
         return response
-    flash(notice, outcome.status)
+    keep(notice)
     return redirect(to, 303)
 
 
@@ -173,7 +173,12 @@ def as_notice(outcome: Outcome) -> dict[str, Any]:
 
 def note(status: str, code: Code) -> None:
     """A note without a verb behind it, for the next page."""
-    flash({"status": status, "code": str(code), "details": {}}, status)
+    keep({"status": status, "code": str(code), "details": {}})
+
+
+def keep(notice: dict[str, Any]) -> None:
+    """For the next page that is shown. Flask's flash takes whatever a session can hold."""
+    flash(cast("str", notice), notice["status"])
 
 
 def notices() -> list[dict[str, Any]]:

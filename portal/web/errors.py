@@ -4,12 +4,13 @@ from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, g, jsonify, make_response, render_template, request
-from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import CSRFError
-from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError, TimeoutError
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError
 
 from portal import log
+from portal.lazy import _l
 from portal.web import access
 
 # status → (title, what a person can do)
@@ -35,7 +36,7 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(CSRFError, on_forged)
     app.register_error_handler(HTTPException, on_http)
     app.register_error_handler(DataError, on_bad_data)
-    for gone in (OperationalError, InterfaceError, TimeoutError):
+    for gone in (OperationalError, InterfaceError, PoolTimeoutError):
         app.register_error_handler(gone, on_unreachable)
 
 
@@ -66,7 +67,7 @@ def on_bad_data(error: DataError) -> Response:
     return page(400)
 
 
-def on_unreachable(error: DBAPIError) -> Response:
+def on_unreachable(error: Exception) -> Response:
     log.get(__name__).error("database_unreachable", endpoint=request.endpoint, error=str(error))
     g.bare = True
     response = page(503)

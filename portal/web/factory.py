@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flask import Flask, current_app, g, request, url_for
-from flask_babel import lazy_gettext as _l
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import portal.models  # noqa: F401  (declares the tables for migrations)
 from portal import doorbell, log, seal, wording
 from portal.config import Config
 from portal.db import db
+from portal.lazy import _l
 from portal.web import (
     access,
     answer,
@@ -159,7 +159,7 @@ def _bind_extensions(app: Flask) -> None:
     extensions.csrf.init_app(app)
     extensions.limiter.init_app(app)
     extensions.login.init_app(app)
-    extensions.login.session_protection = None
+    extensions.login.session_protection = None  # type: ignore[assignment]
     extensions.login.user_loader(people.load_person)
 
 

@@ -15,9 +15,8 @@ from uuid import UUID, uuid4
 import phonenumbers
 from email_validator import EmailNotValidError, validate_email
 from flask import Flask, abort, g, request
-from flask_babel import lazy_gettext as _l
 from flask_wtf import FlaskForm
-from flask_wtf.csrf import CSRFError, validate_csrf
+from flask_wtf.csrf import CSRFError, generate_csrf, validate_csrf
 from itsdangerous import SignatureExpired
 from wtforms import Field, HiddenField, SelectField, StringField, TextAreaField, ValidationError
 from wtforms.csrf.core import CSRF
@@ -25,6 +24,7 @@ from wtforms.validators import InputRequired, StopValidation
 from wtforms.widgets import DateInput, DateTimeLocalInput, HiddenInput, TextInput, TimeInput
 
 from portal import clock
+from portal.lazy import _l
 from portal.money import LARGEST
 from portal.web import access, people
 
@@ -87,8 +87,6 @@ class _Token(CSRF):  # type: ignore[misc]
     """The token of a form: the request's check has already decided."""
 
     def generate_csrf_token(self, csrf_token_field: Field) -> str:
-        from flask_wtf.csrf import generate_csrf
-
         return str(generate_csrf())
 
     def validate_csrf_token(self, form: Any, field: Field) -> None:
@@ -96,11 +94,11 @@ class _Token(CSRF):  # type: ignore[misc]
             raise ValidationError(str(EXPIRED))
 
 
-class Form(FlaskForm):  # type: ignore[misc]
+class Form(FlaskForm):
     """Every form of ours. `form.validate()` is false for an expired token."""
 
-    class Meta(FlaskForm.Meta):  # type: ignore[misc]
-        csrf_class = _Token
+    class Meta(FlaskForm.Meta):
+        csrf_class = _Token  # type: ignore[assignment]
         csrf = True
 
     @property
@@ -333,6 +331,8 @@ class Choice(SelectField):
 class Version(HiddenField):
     """The row's version that the person saw: an int."""
 
+    data: Any
+
     def process_formdata(self, valuelist: list[str]) -> None:
         text = valuelist[0] if valuelist else ""
         self.data = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
@@ -344,6 +344,8 @@ class Version(HiddenField):
 
 class Key(HiddenField):
     """A UUID made when the form was shown: one form creates one thing, however often it is sent."""
+
+    data: Any
 
     def __init__(self, label: Any = None, validators: Any = None, **options: Any) -> None:
         super().__init__(label, validators, **{"default": uuid4, **options})

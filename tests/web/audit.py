@@ -185,7 +185,9 @@ def _forms(page: Element, app: Flask, response: TestResponse) -> list[str]:
 
 
 def _has_token(form: Element) -> bool:
-    return any(field.get("name") == "csrf_token" and field.get("value") for field in form.iter("input"))
+    return any(
+        field.get("name") == "csrf_token" and field.get("value") for field in form.iter("input")
+    )
 
 
 def _links(page: Element, app: Flask, response: TestResponse) -> list[str]:

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, current_app, g, redirect, render_template, request, session, url_for
-from flask_babel import lazy_gettext as _l
 from flask_babel import refresh
 from flask_login import login_user, logout_user
 from werkzeug.wrappers import Response as AnyResponse
@@ -14,6 +13,7 @@ from wtforms.validators import Length
 
 from portal import clock, log, seal
 from portal.db import transaction
+from portal.lazy import _l
 from portal.web import access, answer, forms, passwords, people
 from portal.web.extensions import account_named, limiter
 from portal.web.locale import LOCALES
@@ -53,7 +53,7 @@ def begin() -> AnyResponse | str:
     form = SignInForm()
     if not form.validate():
         return answer.form_again(_sign_in_page(form))
-    found = _who(form.email.data.strip(), form.password.data)
+    found = _who((form.email.data or "").strip(), form.password.data or "")
     if found is None:
         form.password.errors = [_l("E-mail or password is not right.")]
         return answer.form_again(_sign_in_page(form))
@@ -131,19 +131,17 @@ def _who(email: str, password: str) -> UUID | None:
             "select id, password_hash from staff where lower(email) = lower(:email) and active",
             email=email if usable else "",
         )
-    kept = found.password_hash if found else None
-    if not passwords.matches(kept, password):
+    if not passwords.matches(found.password_hash if found else None, password) or found is None:
         log.get(__name__).info("sign_in_failed", known=found is not None)
         return None
-    assert found is not None, "only a known person's password matches"
-    if passwords.outdated(kept):
-        with transaction(None) as tx:
-            tx.run(
-                "update staff set password_hash = :hash where id = :id",
-                hash=passwords.digest(password),
-                id=found.id,
-            )
+    if passwords.outdated(found.password_hash):
+        _strengthen(found.id, passwords.digest(password))
     return UUID(str(found.id))
+
+
+def _strengthen(person: UUID, digest: str) -> None:
+    with transaction(None) as tx:
+        tx.run("update staff set password_hash = :hash where id = :id", hash=digest, id=person)
 
 
 def _start(person: UUID) -> None:
