@@ -1,0 +1,72 @@
+"""The periodic sweeps, on RQ's own scheduler: they ring for whatever is due, lost rings or not."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from redis import Redis
+from rq.cron import CronScheduler
+
+from portal import doorbell, inbox, log
+from portal.db import transaction
+from portal.doorbell import KINDS, Kind
+from portal.jobs.catch_up import fetch_missed
+from portal.jobs.drain import drain
+from portal.jobs.house import at_work
+
+# Seconds between two looks at each kind of work, when nothing rings.
+EVERY: dict[Kind, int] = {
+    "inbox": 10,
+    "locks": 10,
+    "refunds": 15,
+    "outbox": 10,
+    "payments": 30,
+    "keys": 10,
+}
+
+CATCH_UP_SECONDS = 300
+PRUNE_SECONDS = 3600
+KEEP_COMPLETED = timedelta(days=30)
+
+QUEUE: Kind = "payments"
+"""Where the two housekeeping jobs wait."""
+
+
+def scheduler(connection: Redis) -> CronScheduler:
+    """A job that waits longer than its interval is dropped: the next one does the same work, so a
+    stopped worker leaves no pile behind."""
+    cron = CronScheduler(connection)
+    for kind in KINDS:
+        _every(cron, EVERY[kind], kind, drain, kind)
+    _every(cron, CATCH_UP_SECONDS, QUEUE, catch_up)
+    _every(cron, PRUNE_SECONDS, QUEUE, prune)
+    return cron
+
+
+def _every(
+    cron: CronScheduler, seconds: int, queue: Kind, job: Callable[..., int], *args: str
+) -> None:
+    cron.register(
+        job,
+        queue,
+        args=args,
+        interval=seconds,
+        ttl=seconds,
+        job_timeout=doorbell.JOB_TIMEOUT_SECONDS,
+        result_ttl=doorbell.RESULT_SECONDS,
+        failure_ttl=doorbell.RESULT_SECONDS,
+    )
+
+
+def catch_up() -> int:
+    """Feed what the provider says happened and we never received through the same door."""
+    with at_work() as house, log.request(log.new_request_id()):
+        found = fetch_missed(house)
+    if found:
+        doorbell.ring("inbox")
+    return found
+
+
+def prune() -> int:
+    """Completed events older than 30 days are dead weight."""
+    with at_work(), transaction(None) as tx:
+        return inbox.prune(tx, KEEP_COMPLETED)
