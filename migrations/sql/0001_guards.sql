@@ -193,12 +193,13 @@ as $$
     returning r.id, r.facility_id
 $$;
 
-create function payments_to_read(at_most int, again interval)
+create function payments_to_read(at_most int)
 returns table (id uuid, facility_id uuid)
 language sql volatile security definer set search_path = pg_catalog, public
 as $$
     update payments p
-    set next_read_at = now() + again, reads = p.reads + 1
+    set next_read_at = now() + least(interval '2 minutes' * (p.reads + 1), interval '6 hours'),
+        reads = p.reads + 1
     from (
         select d.id from payments d
         where d.next_read_at <= now()
@@ -210,12 +211,14 @@ as $$
     returning p.id, p.facility_id
 $$;
 
-create function keys_to_poll(at_most int, again interval)
+create function keys_to_poll(at_most int)
 returns table (id uuid, facility_id uuid)
 language sql volatile security definer set search_path = pg_catalog, public
 as $$
     update entry_keys k
-    set next_poll_at = now() + again
+    set next_poll_at = now() + case
+        when k.state in ('requested', 'revoking') then interval '15 seconds'
+        else interval '15 minutes' end
     from (
         select d.id from entry_keys d
         where d.state in ('requested', 'issued', 'missing', 'revoking')
