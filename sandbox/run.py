@@ -92,7 +92,7 @@ class House:
 
     def webhook(self, provider: str) -> tuple[str, ...]:
         secret = self.env[f"{provider.upper()}_WEBHOOK_SECRET"]
-        return ("--webhook-url", f"{self.address}/hooks/{provider}", "--webhook-secret", secret)
+        return ("--webhook-url", f"{self.address}/webhooks/{provider}", "--webhook-secret", secret)
 
     def start_servers(self) -> None:
         if "REDIS_URL" not in self.given:
