@@ -14,7 +14,7 @@ from sandbox.stripe import (
     refunds,
     subscriptions,
 )
-from sandbox.stripe.errors import ApiError
+from sandbox.stripe.errors import ApiError, missing
 from sandbox.stripe.params import Params
 from sandbox.stripe.world import Obj, World
 
@@ -68,7 +68,7 @@ def _list_payments_of_invoices(world: World, given: Params) -> Obj:
 def _retrieve_event(world: World, given: Params, event_id: str) -> Obj:
     event = world.events.get(event_id)
     if event is None:
-        raise unknown_url("GET", f"/v1/events/{event_id}")
+        raise missing("event", event_id)
     return event
 
 

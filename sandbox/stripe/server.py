@@ -97,6 +97,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(reply.body)))
         for name, value in reply.headers.items():
             self.send_header(name, value)
+        if self.close_connection:
+            # Unsaid, the caller would keep the connection and lose its next call on it.
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(reply.body)
 

@@ -30,6 +30,10 @@ MOST_PAGES = 50
 CLOCK_MARGIN = timedelta(minutes=5)
 """How far our clock and Stripe's may differ when a list is bounded by time."""
 
+# What the SDK itself breaks on when an answer is not Stripe's (bytes that are no UTF-8, an `error`
+# that is no object): by then the request is sent.
+INDIGESTIBLE = (AttributeError, KeyError, TypeError, ValueError)
+
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 # The SDK would write an identifier of this machine to disk and send it along.
@@ -205,6 +209,8 @@ def _write(call: Callable[[], Any], read: Callable[[Row], T]) -> T:
         answer = call()
     except stripe.StripeError as error:
         raise faults.of_write(error) from error
+    except INDIGESTIBLE as bug:
+        raise Unknown("the card provider's answer cannot be read") from bug
     try:
         return read(_json(answer))
     except UnreadablePayload as reason:
@@ -216,6 +222,8 @@ def _read(call: Callable[[], Any], read: Callable[[Row], T]) -> T:
         answer = call()
     except stripe.StripeError as error:
         raise faults.of_read(error) from error
+    except INDIGESTIBLE as bug:
+        raise Unreachable("the card provider's answer cannot be read") from bug
     return _readable(answer, lambda whole: read(_json(whole)))
 
 

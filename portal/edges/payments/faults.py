@@ -18,6 +18,14 @@ _NEVER_SENT = (
     requests.exceptions.MissingSchema,
     requests.exceptions.InvalidHeader,
 )
+_DEFINITE_NO = (
+    stripe.CardError,
+    stripe.InvalidRequestError,
+    stripe.IdempotencyError,
+    stripe.AuthenticationError,
+    stripe.PermissionError,
+)
+_KINDS = ("card_error", "invalid_request_error", "idempotency_error", "api_error")
 _NEVER_CONNECTED = (pool.NewConnectionError, pool.ConnectTimeoutError, pool.ProxyError)
 
 
@@ -69,18 +77,15 @@ def _of_answer(error: stripe.StripeError) -> EdgeError | None:
         return Unreachable(
             _message(error), code=_code(error) or "rate_limit", retry_after=_retry_after(error)
         )
-    # Without Stripe's error object a 4xx may be a proxy's, which proves nothing.
-    if error.error is None or error.http_status not in (400, 401, 402, 403, 404):
-        return None
-    return Rejected(_message(error), code=_code(error))
+    # Without Stripe's own kind of error a 4xx may be a proxy's, which proves nothing.
+    if isinstance(error, _DEFINITE_NO) and getattr(error.error, "type", None) in _KINDS:
+        return Rejected(_message(error), code=_code(error))
+    return None
 
 
 def _code(error: stripe.StripeError) -> str | None:
     """Stripe's short code; where it gives none, its kind of error."""
-    details = error.error
-    if details is None:
-        return None
-    return details.code or details.type
+    return getattr(error.error, "code", None) or getattr(error.error, "type", None)
 
 
 def _message(error: stripe.StripeError) -> str:
