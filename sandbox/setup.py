@@ -12,7 +12,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,9 +35,8 @@ class SetupFailedError(Exception):
 def set_up() -> None:
     with alone():
         virtual_environment()
-        python_packages()
         a_node()
-        node_packages()
+        at_once(python_packages, node_packages)
         front_end_files()
         compiled_translations()
 
@@ -121,6 +121,14 @@ def compiled_translations() -> None:
 
 def say(what: str) -> None:
     print(f"setup: {what} …", flush=True)
+
+
+def at_once(*steps: Callable[[], None]) -> None:
+    """Steps that do not need each other; the first failure is raised when all have ended."""
+    with ThreadPoolExecutor() as pool:
+        running = [pool.submit(step) for step in steps]
+    for step in running:
+        step.result()
 
 
 @contextmanager
