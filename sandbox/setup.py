@@ -195,6 +195,8 @@ def main() -> int:
     except SetupFailedError as failure:
         print(f"setup: {failure}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
