@@ -2,6 +2,7 @@
 
 import json
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,6 +72,12 @@ class Api:
             reply = self._limited(fault) or self._once(call, fault)
         except ApiError as error:
             reply = _error_reply(error)
+        except CutConnection:
+            raise
+        except Exception:
+            # A fault of the stand-in itself: seen on stderr, and by the caller as Stripe's 500.
+            traceback.print_exc()
+            reply = _error_reply(server_error())
         note["status"] = reply.status
         note["replayed"] = "Idempotent-Replayed" in reply.headers
         reply.headers["Request-Id"] = call.request_id
@@ -132,8 +139,11 @@ class Api:
 
     def _work(self, call: Call, fault: Fault | None) -> Done:
         mode = fault.mode if fault else None
+        generation = self.world.generation
         if fault and mode == "stall" and fault.when == "before":
             time.sleep(fault.seconds)
+        if generation != self.world.generation:
+            raise CutConnection
         if fault and mode == "error_500_before":
             return Done(_error_reply(server_error()), keep=bool(fault.stored))
         done = self._execute(call)

@@ -39,6 +39,9 @@ class Keys:
 
     def finish(self, key: str, status: int, answer: str, request_id: str) -> None:
         with self._world.lock:
+            if key not in self._in_flight:
+                # A reset came between.
+                return
             path, body = self._in_flight.pop(key)
             self._world.idempotency[key] = {
                 "path": path,

@@ -86,10 +86,10 @@ class Handler(BaseHTTPRequestHandler):
         return reply
 
     def _body(self) -> bytes:
-        length = int(self.headers.get("Content-Length") or 0)
-        if length > _LARGEST_BODY:
+        length = self.headers.get("Content-Length") or "0"
+        if not length.isdecimal() or int(length) > _LARGEST_BODY:
             raise CutConnection
-        return self.rfile.read(length)
+        return self.rfile.read(int(length))
 
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)

@@ -7,6 +7,31 @@ _FIRST_PAYMENT_WITHIN = 23 * 3600
 """An incomplete subscription expires: https://docs.stripe.com/billing/subscriptions/overview"""
 
 _MOST_RENEWALS = 120
+_RUNNING = ("active", "past_due")
+_FAR = 100 * 366 * 86_400
+
+
+def advance(world: World, seconds: int, processing_seconds: int | None) -> None:
+    """Move the clock, stopping at every period's end, so that renewals happen at their time."""
+    with world.lock:
+        target = world.clock_offset + seconds
+        while world.clock_offset < target:
+            step = min(target, world.clock_offset + _until_next_end(world))
+            world.clock_offset = step
+            tick(world, processing_seconds)
+        world.clock_offset = target
+        tick(world, processing_seconds)
+
+
+def _until_next_end(world: World) -> int:
+    """Seconds, at least 1; a long way off when no subscription runs."""
+    now = world.now()
+    ends = [
+        subscriptions.period_end(subscription)
+        for subscription in world.objects.get("subscription", {}).values()
+        if subscription["status"] in _RUNNING
+    ]
+    return max(1, min(ends, default=now + _FAR) - now)
 
 
 def tick(world: World, processing_seconds: int | None) -> None:
@@ -45,7 +70,7 @@ def _advance(world: World, subscription: Obj) -> None:
         return
     _resume(world, subscription)
     for _ in range(_MOST_RENEWALS):
-        if subscription["status"] not in ("active", "past_due"):
+        if subscription["status"] not in _RUNNING:
             return
         if subscriptions.period_end(subscription) > world.now():
             return

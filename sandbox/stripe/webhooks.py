@@ -80,6 +80,8 @@ class Webhooks:
             self.endpoints = list(self._given)
             self.settings = Settings()
             self.deliveries: list[Delivery] = []
+            self._waiting: list[Delivery] = []
+            self._sending = 0
             self.paused = False
 
     # --- queueing
@@ -102,6 +104,7 @@ class Webhooks:
         number = len(self.deliveries) + 1
         delivery = Delivery(number, event_id, event_type, endpoint, body, due)
         self.deliveries.append(delivery)
+        self._waiting.append(delivery)
         return delivery
 
     # --- what the control door turns
@@ -114,10 +117,8 @@ class Webhooks:
     def reverse(self) -> int:
         """Turn the waiting queue round, so that the newest goes first. Returns its length."""
         with self._wake:
-            waiting = [d for d in self.deliveries if d.state == "waiting"]
-            rest = [d for d in self.deliveries if d.state != "waiting"]
-            self.deliveries = [*rest, *reversed(waiting)]
-            return len(waiting)
+            self._waiting.reverse()
+            return len(self._waiting)
 
     def flush(self, timeout: float, once: bool = False) -> list[Delivery]:
         """Send all that waits, without delays, even while paused. `once` leaves retries be."""
@@ -128,7 +129,7 @@ class Webhooks:
             if delivery is not None:
                 self._send(delivery)
                 sent.append(delivery)
-            elif not self._sending():
+            elif not self._sending:
                 break
             else:
                 time.sleep(0.01)
@@ -163,18 +164,16 @@ class Webhooks:
             with self._wake:
                 self._wake.wait(timeout=0.1)
 
-    def _sending(self) -> bool:
-        with self._wake:
-            return any(delivery.state == "sending" for delivery in self.deliveries)
-
     def _take(self, everything: bool, but_not: Sequence[Delivery] = ()) -> Delivery | None:
         """Claim the next delivery. `everything` looks past pause and delay."""
         with self._wake:
             if self.paused and not everything:
                 return None
-            for delivery in self.deliveries:
+            for delivery in self._waiting:
                 due = everything or delivery.due <= time.monotonic()
-                if delivery.state == "waiting" and due and delivery not in but_not:
+                if due and delivery not in but_not:
+                    self._waiting.remove(delivery)
+                    self._sending += 1
                     delivery.state = "sending"
                     return delivery
         return None
@@ -182,18 +181,22 @@ class Webhooks:
     def _send(self, delivery: Delivery) -> None:
         status, answer = self.post(delivery.endpoint, delivery.body)
         with self._wake:
+            self._sending = max(0, self._sending - 1)
             delivery.attempts += 1
             delivery.status, delivery.answer = status, answer
-            delivery.state = self._next_state(delivery)
+            self._settle(delivery)
 
-    def _next_state(self, delivery: Delivery) -> str:
-        if delivery.status is not None and 200 <= delivery.status < 300:
-            return "delivered"
+    def _settle(self, delivery: Delivery) -> None:
         delays = self.settings.retry_delays
-        if delivery.attempts > len(delays):
-            return "given_up"
-        delivery.due = time.monotonic() + delays[delivery.attempts - 1]
-        return "waiting"
+        if delivery.status is not None and 200 <= delivery.status < 300:
+            delivery.state = "delivered"
+        elif delivery.attempts > len(delays):
+            delivery.state = "given_up"
+        elif delivery in self.deliveries:
+            # Gone from the list means that a reset came while it was on its way.
+            delivery.state = "waiting"
+            delivery.due = time.monotonic() + delays[delivery.attempts - 1]
+            self._waiting.append(delivery)
 
     def post(
         self, endpoint: Endpoint, body: bytes, headers: dict[str, str] | None = None

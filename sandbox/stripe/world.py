@@ -7,7 +7,7 @@ import secrets
 import string
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +19,15 @@ from sandbox.stripe.errors import missing
 Obj = dict[str, Any]
 
 _ALPHABET = string.ascii_letters + string.digits
+_MOST_CALLS = 10_000
 _SAVED = ("objects", "private", "events", "clock_offset", "creates", "idempotency")
 
 
 class World:
-    """`private` holds what Stripe knows and never shows, such as how a test card behaves."""
+    """`private` holds what Stripe knows and never shows, such as how a test card behaves.
+
+    `generation` counts resets, so that a call which began before one leaves nothing after it.
+    """
 
     def __init__(self, state_file: Path | None = None) -> None:
         self.lock = threading.RLock()
@@ -31,6 +35,7 @@ class World:
         self.state_file = state_file
         self.on_event: Callable[[Obj], None] = lambda event: None
         self.request: Obj | None = None
+        self.generation = 0
         self.clear()
         if state_file is not None and state_file.exists():
             self._load(json.loads(state_file.read_text("utf-8")))
@@ -42,7 +47,8 @@ class World:
         self.idempotency: dict[str, Obj] = {}
         self.clock_offset = 0
         self.creates: Counter[str] = Counter()
-        self.calls: list[Obj] = []
+        self.calls: deque[Obj] = deque(maxlen=_MOST_CALLS)
+        self.generation = self.generation + 1
 
     # --- the clock
 

@@ -117,6 +117,14 @@ def test_faults_can_be_cleared(stand_in: StandIn, api: Any) -> None:
     assert create(api).id
 
 
+def test_a_reset_leaves_nothing_of_a_call_still_stalled(stand_in: StandIn, api: Any) -> None:
+    stand_in.fault("stall", seconds=1.2)
+    failing(api)
+    stand_in.post("reset")
+    time.sleep(0.9)
+    assert stand_in.get("counters") == {"creates": {}, "calls": 0, "events": 0}
+
+
 def test_nonsense_at_the_control_door(stand_in: StandIn) -> None:
     for door, body in (
         ("faults", {"mode": "explode"}),

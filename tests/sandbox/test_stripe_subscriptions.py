@@ -113,6 +113,16 @@ def test_time_renews_it(stand_in: StandIn, api: Any) -> None:
     assert line.period.start == item.current_period_end
 
 
+def test_a_long_leap_renews_every_period_at_its_own_time(stand_in: StandIn, api: Any) -> None:
+    active = pay_first(api, subscribe(api))
+    stand_in.post("clock", advance=100 * DAY)
+    invoices = api.invoices.list({"subscription": active.id}).data
+    cycles = [row for row in invoices if row.billing_reason == "subscription_cycle"]
+    assert len(cycles) == 3
+    for invoice in cycles:
+        assert abs(invoice.created - invoice.lines.data[0].period.start) <= 1
+
+
 def test_months_keep_the_day_of_the_anchor(stand_in: StandIn, api: Any) -> None:
     stand_in.post("clock", set=int(datetime(2027, 1, 31, 9, tzinfo=UTC).timestamp()))
     active = pay_first(api, subscribe(api))
