@@ -7,7 +7,7 @@
 | refused  | 422, the page re-read, the reason    | 303, same text       |
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import cached_property
@@ -200,6 +200,11 @@ def _spoken(notice: dict[str, Any]) -> dict[str, Any]:
         "text": wording.message(Code(notice["code"]), details, _words),
         "now": now,
     }
+
+
+def sentence(code: Code, details: Mapping[str, Any]) -> str:
+    """A code's message in the page's language: the reason beside a button."""
+    return wording.message(code, details, _words)
 
 
 def _words(value: Any) -> str:
