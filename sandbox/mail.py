@@ -142,9 +142,9 @@ class _OnLoopback(Controller):
 
     def _trigger_server(self) -> None:
         """The base class connects once to see that it works: to the port it really got."""
-        assert self.server is not None
-        self.port = self.server.sockets[0].getsockname()[1]
-        super()._trigger_server()
+        server: Any = self.server
+        self.port = server.sockets[0].getsockname()[1]
+        super()._trigger_server()  # type: ignore[no-untyped-call]
 
 
 class _Server(SMTP):
@@ -158,8 +158,8 @@ class _Server(SMTP):
             transport.abort()
 
     def cut(self) -> None:
-        assert self.transport is not None
-        self.transport.abort()
+        transport: Any = self.transport
+        transport.abort()
 
     async def smtp_DATA(self, arg: str) -> None:  # noqa: N802
         if self.sink.take("drop_at_data"):

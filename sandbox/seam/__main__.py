@@ -1,5 +1,6 @@
 """`python -m sandbox.seam --port 0 --device ID=NAME --webhook-url URL --webhook-secret whsec_…`
 
+`--state-file PATH` keeps devices and codes over a restart; without it they live in memory.
 The first line on standard output is `listening http://127.0.0.1:PORT`.
 """
 
@@ -7,6 +8,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
 
 from sandbox.faults import serve
 from sandbox.seam.controller import Controller
@@ -22,15 +26,27 @@ def main() -> None:
 
 async def run(asked: argparse.Namespace) -> None:
     fake = Fake(asked.api_key)
-    controller = Controller(fake, asked.webhook_url, asked.webhook_secret)
+    controller = Controller(fake, asked.webhook_url, asked.webhook_secret, asked.state_file)
     proxy = Proxy(controller)
     try:
         await fake.start()
         await controller.start(dict(asked.device))
-        await serve(proxy.app(), proxy.door, asked.port, asked.parent)
+        await first_of(serve(proxy.app(), proxy.door, asked.port, asked.parent), fake.end())
     finally:
         await controller.stop()
         await fake.stop()
+
+
+async def first_of(serving: Coroutine[Any, Any, None], ending: Coroutine[Any, Any, None]) -> None:
+    """Serve, but not without the fake: whoever watches this process must see that it is gone."""
+    served, ended = asyncio.create_task(serving), asyncio.create_task(ending)
+    await asyncio.wait({served, ended}, return_when=asyncio.FIRST_COMPLETED)
+    if not served.done():
+        served.cancel()
+        await asyncio.gather(served, return_exceptions=True)
+        raise SystemExit("Seam's fake has ended")
+    ended.cancel()
+    await served
 
 
 def arguments() -> argparse.Namespace:
@@ -40,6 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", type=device, action="append", default=[], metavar="ID=NAME")
     parser.add_argument("--webhook-url")
     parser.add_argument("--webhook-secret")
+    parser.add_argument("--state-file", type=Path, help="keeps devices and codes over a restart")
     parser.add_argument("--parent", type=int, help="a process id; end when it has ended")
     return parser.parse_args()
 

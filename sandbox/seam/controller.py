@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sandbox.seam.fake import ACCOUNT, WORKSPACE, Fake
+from sandbox.seam.memory import keep, recall
 from sandbox.seam.webhooks import Webhooks
 
 TICK = 0.05
@@ -49,8 +52,14 @@ class Refusal:
 class Controller:
     """State of the locks. Only this class changes a code's status or emits an event."""
 
-    def __init__(self, fake: Fake, webhook_url: str | None, webhook_secret: str | None) -> None:
-        self.fake = fake
+    def __init__(
+        self,
+        fake: Fake,
+        webhook_url: str | None,
+        webhook_secret: str | None,
+        file: Path | None = None,
+    ) -> None:
+        self.fake, self.file = fake, file
         self.settle_seconds = 0.2
         self.load_ahead: timedelta | None = None
         self.offset = timedelta()
@@ -69,13 +78,27 @@ class Controller:
 
     async def start(self, devices: dict[str, str]) -> None:
         self.devices_at_start = dict(devices)
+        known = await self._recall()
         for device_id, name in devices.items():
-            await self.add_device(device_id, name)
+            if device_id not in known:
+                await self.add_device(device_id, name)
         self._loop = asyncio.create_task(self._run())
+
+    async def _recall(self) -> set[str]:
+        """What the last run left, with the codes that were on their way. Returns the devices."""
+        state = await recall(self.fake, self.file)
+        self._told = len(state["events"])
+        for code in state["access_codes"]:
+            if code["status"] in ("setting", "removing"):
+                self._await(code, code["status"])
+        devices = state["devices"]
+        self.offline = {d["device_id"] for d in devices if not d["properties"]["online"]}
+        return {device["device_id"] for device in devices}
 
     async def stop(self) -> None:
         if self._loop is not None:
             self._loop.cancel()
+            await keep(self.fake, self.file)
         await self.webhooks.close()
 
     async def reset(self) -> None:
@@ -179,15 +202,10 @@ class Controller:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(TICK)
+            await said(keep(self.fake, self.file))
             for code_id, waiting in list(self.waiting.items()):
                 if self._ready(waiting):
-                    await self._settle_or_say(code_id, waiting)
-
-    async def _settle_or_say(self, code_id: str, waiting: Waiting) -> None:
-        try:
-            await self._settle(code_id, waiting)
-        except Exception:  # one odd code must not stop the locks
-            traceback.print_exc()
+                    await said(self._settle(code_id, waiting))
 
     def _ready(self, waiting: Waiting) -> bool:
         if waiting.stage == "scheduled":
@@ -303,6 +321,14 @@ class Controller:
             self._told += len(fresh)
             for event in fresh:
                 self.webhooks.send(event)
+
+
+async def said(step: Coroutine[Any, Any, None]) -> None:
+    """Do one step of the loop. One odd code must not stop the locks, nor go unnoticed."""
+    try:
+        await step
+    except Exception:
+        traceback.print_exc()
 
 
 def instant(code: Code, key: str) -> datetime | None:

@@ -25,6 +25,7 @@ class Fake:
         self.api_key = api_key
         self.process: asyncio.subprocess.Process | None = None
         self.url = self.inside = ""
+        self.changed = False  # since somebody last looked; see sandbox.seam.memory
         self.session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
@@ -65,6 +66,11 @@ class Fake:
             },
         )
 
+    async def end(self) -> None:
+        """Returns when the process has ended, by itself or not."""
+        assert self.process is not None
+        await self.process.wait()
+
     async def stop(self) -> None:
         if self.session is not None:
             await self.session.close()
@@ -75,6 +81,7 @@ class Fake:
 
     async def call(self, method: str, *args: Any) -> Any:
         """A method of the fake's database: addDevice, updateAccessCode, addEvent, …"""
+        self.changed = True
         return await self._inside({"call": method, "args": args})
 
     async def read(self, key: str, start: int = 0) -> list[dict[str, Any]]:
@@ -95,6 +102,7 @@ class Fake:
     ) -> tuple[int, dict[str, str], bytes]:
         """Pass one request on as it came; `path` includes the query."""
         assert self.session is not None
+        self.changed = self.changed or method != "GET"
         async with self.session.request(
             method, self.url + path, headers=headers, data=body or None
         ) as answer:

@@ -263,6 +263,39 @@ def test_the_key_is_checked(seam: Running) -> None:
     assert becomes(seam, code_id, "set")
 
 
+def test_the_locks_remember_over_a_restart(tmp_path: Path) -> None:
+    start = (
+        "sandbox.seam",
+        "--state-file",
+        str(tmp_path / "seam.json"),
+        "--device",
+        "door-1=Front",
+    )
+    with Running(*start) as seam:
+        seam.control("devices", {"device_id": "door-9", "name": "Cellar"})
+        code_id = create(seam)
+        assert becomes(seam, code_id, "set")
+        seam.control("hold", {"stage": "removing"})
+        ask(seam, "/access_codes/delete", {"access_code_id": code_id})
+        kept = create(seam, "two", "333444")
+        assert becomes(seam, kept, "set")
+    with Running(*start) as seam:
+        assert {d["device_id"] for d in seam.control("devices")} == {"door-1", "door-9"}
+        assert becomes(seam, code_id, None)
+        assert status(seam, kept) == "set"
+        assert create(seam, "three", "555666") not in (code_id, kept)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_it_does_not_stay_without_the_fake() -> None:
+    seam = Running("sandbox.seam").start()
+    assert seam.process is not None
+    (child,) = children(seam.process.pid)
+    os.kill(child, signal.SIGKILL)
+    assert seam.process.wait(10) != 0
+    seam.stop()
+
+
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"

@@ -119,8 +119,9 @@ class SeamLocks:
         return _or_none(lambda: _lock_device(self._seam.devices.get(device_id=device_id)))
 
     def _post(self, path: str, body: dict[str, Any]) -> None:
-        # Seam documents POST for every call. The SDK's own update and delete say PATCH and
-        # DELETE with a query, which Seam's fake does not understand.
+        # Seam documents POST for every call. The SDK's own update says PATCH, which Seam's fake
+        # refuses; its own delete puts the id into the query, which the fake answers with "no
+        # such code" while the code stays: to us that would be a confirmed removal.
         self._seam.client.post(path, json=body)
 
     def _get(self, code_id: str) -> LockCode | None:
@@ -260,6 +261,6 @@ def _lock_device(device: Device) -> LockDevice:
         id=device.device_id,
         name=device.nickname or device.display_name,
         online=bool(told and told.online),
-        battery=level,
+        battery=None if level is None else float(level),
         max_codes=None if room is None else int(room),
     )
