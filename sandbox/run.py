@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from portal.demo.houses import DEVICES
 from sandbox import parts, var
 from sandbox.process import Part, PartFailedError, follow_parent, start
 from sandbox.screen import screen
@@ -75,6 +76,7 @@ class House:
                 "SEAM_ENDPOINT",
                 "--api-key",
                 self.env["SEAM_API_KEY"],
+                *(f"--device={device_id}={name}" for device_id, name in DEVICES.items()),
                 *self.webhook("seam"),
             )
         if "STRIPE_SECRET_KEY" not in self.given:
