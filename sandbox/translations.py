@@ -81,9 +81,18 @@ def update(root: Path = ROOT) -> None:
         template.creation_date = catalog.creation_date
         catalog.update(template, no_fuzzy_matching=True)
         catalog.obsolete.clear()
+        if language == "en":
+            _repeat_source(catalog)
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("wb") as lines:
             write_po(lines, catalog, width=0, sort_output=True, include_lineno=False)
+
+
+def _repeat_source(english: Catalog) -> None:
+    """English is what the code says: its catalogue repeats it."""
+    for message in english:
+        if message.id:
+            message.string = message.id
 
 
 def compile_stale(root: Path = ROOT) -> None:

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from portal import clock, config, doorbell
 from portal.config import Config
 from portal.web import factory
-from sandbox import parts
+from sandbox import parts, translations
 from sandbox.process import Part
 from tests.cast import Cast
 
@@ -138,6 +138,11 @@ def wipe(owner_url: str) -> None:
 
 def psycopg_url(url: str) -> str:
     return url.replace("postgresql+psycopg://", "postgresql://")
+
+
+def pytest_configure() -> None:
+    """The portal reads compiled catalogues."""
+    translations.compile_stale()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,6 +22,10 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import wording
 from portal.config import Config
 from portal.db import Actor, Tx, transaction
+from portal.edges.locks.adapter import SeamLocks
+from portal.edges.locks.port import Locks
+from portal.edges.payments.adapter import StripePayments
+from portal.edges.payments.port import Payments
 from portal.money import Money
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, Standing
 from portal.verbs.desk import Desk
@@ -82,15 +86,12 @@ class Edges:
         self.config = config
 
     @cached_property
-    def payments(self) -> Any:
-        from portal.edges.payments import adapter
-
-        return adapter.from_config(self.config)
+    def payments(self) -> Payments:
+        config = self.config
+        return StripePayments(config.stripe_secret_key, api_base=config.stripe_api_base)
 
     @cached_property
-    def locks(self) -> Any:
-        from portal.edges.locks.adapter import SeamLocks
-
+    def locks(self) -> Locks:
         return SeamLocks(self.config.seam_api_key, endpoint=self.config.seam_endpoint)
 
 

@@ -3,6 +3,7 @@
 import json
 import secrets
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
@@ -135,9 +136,7 @@ def add_person(
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
 def load(as_json: bool) -> None:
     """Two facilities, their people and today's arrivals. Changes nothing that is there."""
-    from portal import demo as data  # only this command needs it
-
-    told = data.load()
+    told = import_module("portal.demo").load()  # only this command needs it
     if as_json:
         click.echo(json.dumps(told, ensure_ascii=False, default=str))
         return

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from flask import Flask, current_app, g, request, url_for
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -204,11 +204,13 @@ def _people() -> dict[str, Any]:
 
 
 def _here() -> str:
-    """Path and query of this page, to come back to; a posted page's own is its GET page."""
-    if request.method != "GET":
-        return access.local_path(request.form.get("next"), url_for("session.home"))
-    query = request.query_string.decode("latin-1")
-    return request.path + (f"?{query}" if query else "")
+    """Path and query of this page, to come back to; after a post, of the page that sent it."""
+    if request.method == "GET":
+        query = request.query_string.decode("latin-1")
+        return request.path + (f"?{query}" if query else "")
+    sender = urlsplit(request.referrer or "")
+    query = f"?{sender.query}" if sender.query else ""
+    return access.local_path(f"{sender.path}{query}", url_for("session.home"))
 
 
 def _here_in(lang: str) -> str:

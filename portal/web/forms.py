@@ -9,7 +9,8 @@ form fails its validation and `answer.act` refuses, so that nothing is written.
 import re
 import unicodedata
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, cast
+from urllib.parse import unquote_to_bytes
 from uuid import UUID, uuid4
 
 import phonenumbers
@@ -20,7 +21,7 @@ from flask_wtf.csrf import CSRFError, generate_csrf, validate_csrf
 from itsdangerous import SignatureExpired
 from wtforms import Field, HiddenField, SelectField, StringField, TextAreaField, ValidationError
 from wtforms.csrf.core import CSRF
-from wtforms.validators import InputRequired, StopValidation
+from wtforms.validators import StopValidation
 from wtforms.widgets import DateInput, DateTimeLocalInput, HiddenInput, TextInput, TimeInput
 
 from portal import clock
@@ -37,7 +38,7 @@ LONGEST_NAME = 120
 
 
 def init_app(app: Flask) -> None:
-    app.before_request(refuse_broken_query)
+    app.before_request(refuse_broken_text)
     app.before_request(check)
 
 
@@ -74,16 +75,31 @@ def expired() -> bool:
     return bool(g.get("csrf_expired"))
 
 
-def refuse_broken_query() -> None:
-    """NUL and broken UTF-8 in an address: nothing we ever link to."""
+def refuse_broken_text() -> None:
+    """NUL and broken UTF-8: nothing that a page of ours ever sends. Machines prove themselves by
+    their bytes and are not looked at."""
     if "\x00" in request.path or "\ufffd" in request.path:
         abort(404)
-    for name, values in request.args.lists():
-        if any("\x00" in text or "\ufffd" in text for text in (name, *values)):
-            abort(400)
+    declared = access.declared(request.endpoint)
+    if declared is None or declared.kind == "machine":
+        return
+    posted = request.mimetype == "application/x-www-form-urlencoded"
+    body = request.get_data() if posted else b""
+    if not _is_text(request.query_string) or b"\x00" in unquote_to_bytes(request.query_string):
+        abort(400)
+    if not _is_text(body):
+        abort(400)
 
 
-class _Token(CSRF):  # type: ignore[misc]
+def _is_text(quoted: bytes) -> bool:
+    try:
+        unquote_to_bytes(quoted).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class _Token(CSRF):
     """The token of a form: the request's check has already decided."""
 
     def generate_csrf_token(self, csrf_token_field: Field) -> str:
@@ -101,6 +117,9 @@ class Form(FlaskForm):
         csrf_class = _Token  # type: ignore[assignment]
         csrf = True
 
+    def __init__(self, *args: Any, **values: Any) -> None:
+        super().__init__(*args, **values)  # type: ignore[no-untyped-call]
+
     @property
     def problems(self) -> list[str]:
         """What stands above the form because it belongs to no visible field."""
@@ -111,8 +130,20 @@ class Form(FlaskForm):
 # Fields ---------------------------------------------------------------------------------------
 
 
-def required() -> InputRequired:
-    return InputRequired(message=_l("Please fill this in."))
+class Required:
+    """Something is typed; spaces are nothing."""
+
+    field_flags = {"required": True}
+
+    def __call__(self, form: Any, field: Field) -> None:
+        typed = field.raw_data[0] if field.raw_data else None
+        if typed is None or (isinstance(typed, str) and not typed.strip()):
+            field.errors = []
+            raise StopValidation(str(_l("Please fill this in.")))
+
+
+def required() -> Required:
+    return Required()
 
 
 class AtMost:
@@ -129,12 +160,23 @@ class AtMost:
 
 def is_clean(text: str, *, lines: bool = False) -> bool:
     """No control characters, no broken encoding. `lines` allows line ends."""
-    for character in text:
-        if lines and character in "\n\t":
-            continue
-        if character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cs"):
-            return False
-    return True
+    return all(_is_clean(character, lines) for character in text)
+
+
+def _is_clean(character: str, lines: bool) -> bool:
+    if lines and character in "\n\t":
+        return True
+    # Cc: controls, NUL among them. Cs: halves of a pair. The rest are never characters.
+    point = ord(character)
+    never = point & 0xFFFE == 0xFFFE or 0xFDD0 <= point <= 0xFDEF or character == "\ufffd"
+    return not never and unicodedata.category(character) not in ("Cc", "Cs")
+
+
+def typed(field: Field) -> str | None:
+    """What was typed, to be shown again; without what no page may hold. None: nothing was sent."""
+    if not field.raw_data:
+        return None
+    return "".join(letter for letter in str(field.raw_data[0]) if _is_clean(letter, lines=True))
 
 
 class _Clean:
@@ -142,6 +184,10 @@ class _Clean:
 
     lines = False
     data: str | None
+
+    def _value(self) -> str:
+        shown = typed(cast("Field", self))
+        return (self.data or "") if shown is None else shown
 
     def take(self, text: str) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -233,8 +279,9 @@ class Amount(Field):
         self.least = least
 
     def _value(self) -> str:
-        if self.raw_data:
-            return str(self.raw_data[0])
+        shown = typed(self)
+        if shown is not None:
+            return shown
         return "" if self.data is None else str(self.data)
 
     def process_formdata(self, valuelist: list[str]) -> None:
@@ -266,8 +313,9 @@ class Day(Field):
     data: date | None
 
     def _value(self) -> str:
-        if self.raw_data:
-            return str(self.raw_data[0])
+        shown = typed(self)
+        if shown is not None:
+            return shown
         return self.data.isoformat() if self.data else ""
 
     def process_formdata(self, valuelist: list[str]) -> None:
@@ -286,8 +334,9 @@ class ClockTime(Field):
     data: time | None
 
     def _value(self) -> str:
-        if self.raw_data:
-            return str(self.raw_data[0])
+        shown = typed(self)
+        if shown is not None:
+            return shown
         return self.data.strftime("%H:%M") if self.data else ""
 
     def process_formdata(self, valuelist: list[str]) -> None:
@@ -306,8 +355,9 @@ class Moment(Field):
     data: datetime | None
 
     def _value(self) -> str:
-        if self.raw_data:
-            return str(self.raw_data[0])
+        shown = typed(self)
+        if shown is not None:
+            return shown
         return clock.local(self.data, _zone()).strftime("%Y-%m-%dT%H:%M") if self.data else ""
 
     def process_formdata(self, valuelist: list[str]) -> None:

@@ -120,7 +120,7 @@ def money(amount: int | Money | None, currency: str | None = None) -> str:
     if amount is None:
         return ""
     if isinstance(amount, Money):
-        amount, currency = amount.amount, amount.currency
+        return money(amount.amount, amount.currency)
     if currency is None:
         house = people.facility()
         currency = house.currency if house else "JPY"

@@ -62,7 +62,7 @@ class Workplace:
 
 
 @dataclass(frozen=True)
-class Person(UserMixin):  # type: ignore[misc]
+class Person(UserMixin):
     """Someone of staff who is signed in. `facility` is None until one of several is chosen."""
 
     token: str

@@ -1,4 +1,4 @@
-"""Browsers for page tests."""
+"""Browsers, with and without script, and an app with a page to try the frame on."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,35 @@ import pytest
 from flask import Flask
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from portal.config import Config
+from portal.web import factory
 from sandbox.browser import chromium
+from tests.cast import Cast
+from tests.web import trial
 from tests.web.serving import Served, serve
+
+
+@pytest.fixture(params=["ja", "en"])
+def lang(request: pytest.FixtureRequest) -> str:
+    """Every page test that takes it runs in both languages."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def the_trial_app(configured: Config) -> Flask:
+    made = factory.create_app(configured)
+    made.config["TESTING"] = True
+    trial.add_to(made)
+    return made
+
+
+@pytest.fixture
+def trial_cast(app: Flask, the_trial_app: Flask) -> Iterator[Cast]:
+    """The cast, in the app with the trial page."""
+    trial.runs.clear()
+    trial.made.clear()
+    the_trial_app.config["PROPAGATE_EXCEPTIONS"] = False
+    yield Cast(the_trial_app)
 
 
 @pytest.fixture
@@ -27,12 +54,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
+    """A phone's page; `page.set_viewport_size` makes it a desk's."""
     context = browser.new_context(viewport={"width": 390, "height": 844}, locale="en-GB")
     yield context.new_page()
     context.close()
-
-
-@pytest.fixture(params=["ja", "en"])
-def lang(request: pytest.FixtureRequest) -> str:
-    """Every page test that takes it runs in both languages."""
-    return str(request.param)

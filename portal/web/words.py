@@ -1,0 +1,137 @@
+"""Words of staff pages for what is no state and no event: folio lines, messages, commands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask
+
+from portal.lazy import _l
+
+SOURCES: Mapping[str, Any] = {
+    "desk": _l("Booked at the desk"),
+    "web": _l("Booked on the web"),
+    "walk_in": _l("Walk-in"),
+}
+
+LEDGER: Mapping[str, Any] = {
+    "charge": _l("Charge"),
+    "charge_reversed": _l("Charge taken back"),
+    "fee": _l("Cancellation fee"),
+    "deposit": _l("Deposit by card"),
+    "payment": _l("Payment by card"),
+    "cash": _l("Cash received"),
+    "cash_returned": _l("Cash handed back"),
+    "refund": _l("Refund to the card"),
+    "refund_reversed": _l("Refund that failed"),
+}
+
+PURPOSES: Mapping[str, Any] = {
+    "walk_in": _l("Walk-in"),
+    "reservation_deposit": _l("Deposit"),
+    "reservation_balance": _l("Balance"),
+    "membership_initial": _l("Membership, first payment"),
+    "membership_renewal": _l("Membership, renewal"),
+    "order": _l("Order"),
+    "credit": _l("Credit"),
+}
+
+REFUND_REASONS: Mapping[str, Any] = {
+    "staff": _l("asked for by staff"),
+    "surplus": _l("paid too much"),
+    "late_payment": _l("arrived too late"),
+    "cancellation": _l("price fell or stay cancelled"),
+    "external": _l("made at the provider"),
+}
+
+MESSAGES: Mapping[str, Any] = {
+    "stay_created": _l("Booking confirmation"),
+    "stay_changed": _l("Notice of changed times"),
+    "stay_cancelled": _l("Notice of cancellation"),
+    "payment_received": _l("Receipt of payment"),
+    "refund_sent": _l("Notice of refund"),
+    "refund_failed": _l("Notice of a failed refund"),
+    "entry_key_issued": _l("Door code"),
+    "entry_key_changed": _l("Door code, new time"),
+}
+
+MESSAGE_STATES: Mapping[str, Any] = {
+    "waiting": _l("Waiting to be sent"),
+    "sent": _l("Sent"),
+    "withdrawn": _l("Withdrawn, no longer true"),
+    "suppressed": _l("Not sent, said already"),
+    "dropped": _l("Not sent"),
+    "unknown": _l("Delivery unknown"),
+    "dead": _l("Could not be sent"),
+}
+
+MESSAGE_TONES = {"waiting": "busy", "sent": "good", "unknown": "bad", "dead": "bad"}
+
+CHANNELS: Mapping[str, Any] = {"email": _l("E-mail"), "line": "LINE"}
+
+LANGUAGES: Mapping[str, Any] = {"ja": _l("Japanese"), "en": _l("English")}
+
+COMMANDS: Mapping[str, Any] = {
+    "set": _l("Lock asked to set the key"),
+    "update": _l("Lock asked to change the key's time"),
+    "remove": _l("Lock asked to remove the key"),
+    "done": _l("Lock answered"),
+    "given_up": _l("Lock did not answer; left to a person"),
+}
+
+REVOKED: Mapping[str, Any] = {
+    "departed": _l("the guest checked out"),
+    "moved": _l("the guest moved"),
+    "reissued": _l("a new code was asked for"),
+}
+
+# The ground of a refused check-in, without the amounts and times of that moment.
+GATE: Mapping[str, Any] = {
+    "STAY_NOT_YET_OPEN": _l("It was too early."),
+    "STAY_WINDOW_OVER": _l("The time of the stay was over."),
+    "SPACE_NOT_USABLE": _l("The space was not in use."),
+    "SPACE_TAKEN": _l("Another guest was in the space."),
+    "SPACE_QUARANTINED": _l("The last guest's key was not confirmed as removed."),
+    "PAYMENT_UNKNOWN": _l("The fate of a payment was not known."),
+    "PAYMENT_PENDING": _l("A payment was being processed."),
+    "BALANCE_DUE": _l("The stay was not paid."),
+}
+
+UNITS: Mapping[str, Any] = {
+    "night": _l("a night"),
+    "hour": _l("an hour"),
+    "visit": _l("a visit"),
+}
+
+NOBODY: Mapping[str, Any] = {
+    "system": _l("Monban"),
+    "card provider": _l("Payment provider"),
+    "lock controller": _l("Lock controller"),
+}
+
+
+def said(table: Mapping[str, Any], key: str) -> str:
+    """The words for `key`; the key itself for one that came after these words."""
+    return str(table.get(key, key))
+
+
+def who(kind: str, name: str) -> str:
+    """The actor of a record as people call it: machines have names of ours in the records."""
+    if kind == "system":
+        return str(NOBODY["system"])
+    return said(NOBODY, name) if kind == "provider" else name
+
+
+def init_app(app: Flask) -> None:
+    app.jinja_env.globals.update(
+        source_name=lambda key: said(SOURCES, key),
+        ledger_name=lambda key: said(LEDGER, key),
+        purpose_name=lambda key: said(PURPOSES, key),
+        refund_reason=lambda key: said(REFUND_REASONS, key),
+        message_name=lambda key: said(MESSAGES, key),
+        message_state=lambda key: said(MESSAGE_STATES, key),
+        message_tone=lambda key: MESSAGE_TONES.get(key, "plain"),
+        channel_name=lambda key: said(CHANNELS, key),
+        language_name=lambda key: said(LANGUAGES, key),
+        command_name=lambda key: said(COMMANDS, key),
+        actor_name=who,
+    )
