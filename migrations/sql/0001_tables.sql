@@ -128,6 +128,7 @@ CREATE TABLE webhook_events (
 );
 
 CREATE INDEX ix_webhook_events_completed ON webhook_events (completed_at);
+CREATE INDEX ix_webhook_events_request ON webhook_events (request_id);
 CREATE INDEX ix_webhook_events_due ON webhook_events (next_attempt_at) WHERE state = 'processing';
 
 CREATE TABLE consumed_effects (
@@ -146,6 +147,9 @@ CREATE TABLE doors (
     name_ja TEXT NOT NULL,
     name_en TEXT NOT NULL,
     device_id TEXT NOT NULL,
+    online BOOLEAN,
+    battery SMALLINT,
+    asked_at TIMESTAMP WITH TIME ZONE,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT pk_doors PRIMARY KEY (id),
     CONSTRAINT uq_doors_facility_id_id UNIQUE (facility_id, id),
@@ -424,6 +428,7 @@ CREATE TABLE payments (
     CONSTRAINT uq_payments_intent_id UNIQUE (intent_id)
 );
 
+CREATE INDEX ix_payments_listed ON payments (facility_id, created_at, id);
 CREATE INDEX ix_payments_stay ON payments (facility_id, stay_id);
 CREATE INDEX ix_payments_to_read ON payments (next_read_at) WHERE next_read_at is not null;
 CREATE UNIQUE INDEX uq_payments_one_attempt_open ON payments (purpose, subject_id) WHERE state in ('open', 'processing', 'unknown');

@@ -1,8 +1,16 @@
 """A house, its doors, its spaces and what it sells."""
 
-from datetime import time
+from datetime import datetime, time
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Identity,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
@@ -64,6 +72,11 @@ class Door(Base):
     name_ja: Mapped[Words]
     name_en: Mapped[Words]
     device_id: Mapped[Words]
+    online: Mapped[bool | None]
+    battery: Mapped[int | None] = mapped_column(SmallInteger)
+    """In percent; null where the lock does not tell."""
+    asked_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    """When the controller last said how the lock is; `online` and `battery` are of then."""
     created_at: Mapped[Created]
 
     def name(self, locale: str) -> str:

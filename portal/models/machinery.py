@@ -37,6 +37,7 @@ class WebhookEvent(Base):
             postgresql_where="state = 'processing'",
         ),
         Index("ix_webhook_events_completed", "completed_at"),
+        Index("ix_webhook_events_request", "request_id"),
     )
 
     id: Mapped[Key]

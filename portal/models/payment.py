@@ -49,6 +49,7 @@ class Payment(Base):
             postgresql_where=text("state in ('open', 'processing', 'unknown')"),
         ),
         Index("ix_payments_stay", "facility_id", "stay_id"),
+        Index("ix_payments_listed", "facility_id", "created_at", "id"),
         Index(
             "ix_payments_to_read",
             "next_read_at",
