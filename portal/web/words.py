@@ -1,9 +1,8 @@
 """Words of staff pages for what is no state and no event: folio lines, messages, commands."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
-
-from flask import Flask
 
 from portal.lazy import _l
 
@@ -121,17 +120,18 @@ def who(kind: str, name: str) -> str:
     return said(NOBODY, name) if kind == "provider" else name
 
 
-def init_app(app: Flask) -> None:
-    app.jinja_env.globals.update(
-        source_name=lambda key: said(SOURCES, key),
-        ledger_name=lambda key: said(LEDGER, key),
-        purpose_name=lambda key: said(PURPOSES, key),
-        refund_reason=lambda key: said(REFUND_REASONS, key),
-        message_name=lambda key: said(MESSAGES, key),
-        message_state=lambda key: said(MESSAGE_STATES, key),
-        message_tone=lambda key: MESSAGE_TONES.get(key, "plain"),
-        channel_name=lambda key: said(CHANNELS, key),
-        language_name=lambda key: said(LANGUAGES, key),
-        command_name=lambda key: said(COMMANDS, key),
-        actor_name=who,
-    )
+def table() -> dict[str, Any]:
+    """What templates call these words by."""
+    return {
+        "source_name": partial(said, SOURCES),
+        "ledger_name": partial(said, LEDGER),
+        "purpose_name": partial(said, PURPOSES),
+        "refund_reason": partial(said, REFUND_REASONS),
+        "message_name": partial(said, MESSAGES),
+        "message_state": partial(said, MESSAGE_STATES),
+        "message_tone": partial(said, MESSAGE_TONES),
+        "channel_name": partial(said, CHANNELS),
+        "language_name": partial(said, LANGUAGES),
+        "command_name": partial(said, COMMANDS),
+        "actor_name": who,
+    }

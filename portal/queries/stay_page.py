@@ -1,0 +1,216 @@
+"""Everything that one stay's page says: the stay, its money, keys, messages and history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from portal.db import Tx
+from portal.queries.stays import GATE, SHOWN
+
+HISTORY = 100
+"""Moments of the timeline on the stay's own page; the timeline's page has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folio:
+    """The ledger's lines with what they add up to, in the smallest unit."""
+
+    lines: Sequence[Row[Any]]
+    charged: int
+    paid: int
+    cash_held: int
+    balance: int
+
+
+@dataclass(frozen=True, slots=True)
+class StayPage:
+    stay: Row[Any]
+    folio: Folio
+    payments: Sequence[Row[Any]]
+    refunds: Sequence[Row[Any]]
+    keys: Sequence[Row[Any]]
+    messages: Sequence[Row[Any]]
+    history: Sequence[Row[Any]]
+
+
+def load(tx: Tx, stay_id: UUID) -> StayPage | None:
+    """None when there is no such stay in this house. Seven statements."""
+    stay = head(tx, stay_id)
+    if stay is None:
+        return None
+    return StayPage(
+        stay,
+        _folio(tx, stay_id),
+        _payments(tx, stay_id),
+        _refunds(tx, stay_id),
+        _keys(tx, stay_id),
+        _messages(tx, stay_id),
+        history(tx, stay_id),
+    )
+
+
+def head(tx: Tx, stay_id: UUID) -> Row[Any] | None:
+    """The stay with its guest, space and plan, and the facts that the gate decides on."""
+    return tx.row(
+        f"""
+        select {SHOWN}, {GATE}, s.note, s.token_sealed, s.created_at, s.admitted_at, s.departed_at,
+               s.cancelled_at, s.plan_id, p.name_ja as space_ja, p.name_en as space_en,
+               g.email, g.phone, g.line_user_id, g.preferred_locale, f.default_locale,
+               plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
+               coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
+                         and l.kind in ('charge', 'charge_reversed', 'fee')), 0)::bigint as charged
+        from stays s
+        join guests g on g.id = s.guest_id
+        join spaces p on p.id = s.space_id
+        join facilities f on f.id = s.facility_id
+        left join plans plan on plan.id = s.plan_id
+        where s.id = :stay
+        """,
+        stay=stay_id,
+    )
+
+
+def _folio(tx: Tx, stay_id: UUID) -> Folio:
+    lines = tx.rows(
+        """
+        select l.id, l.kind, l.amount, l.memo, l.at, l.actor_kind, l.actor_name
+        from ledger_lines l where l.stay_id = :stay order by l.at, l.id
+        """,
+        stay=stay_id,
+    )
+
+    def total(*kinds: str) -> int:
+        return sum(line.amount for line in lines if line.kind in kinds)
+
+    return Folio(
+        lines=lines,
+        charged=total("charge", "charge_reversed", "fee"),
+        paid=-total("deposit", "payment", "cash", "cash_returned", "refund", "refund_reversed"),
+        cash_held=-total("cash", "cash_returned"),
+        balance=sum(line.amount for line in lines),
+    )
+
+
+def _payments(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+    """`refundable`: what is left; a refund on its way is spent already, a failed one is not."""
+    return tx.rows(
+        """
+        select p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code,
+               p.intent_id, p.created_at, p.succeeded_at,
+               case when p.state in ('succeeded', 'refund_owed') then p.amount - coalesce((
+                   select sum(r.amount) from refunds r
+                   where r.payment_id = p.id and r.state <> 'failed'), 0)
+               else 0 end::bigint as refundable
+        from payments p where p.stay_id = :stay order by p.created_at desc, p.id
+        """,
+        stay=stay_id,
+    )
+
+
+def _refunds(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+    return tx.rows(
+        """
+        select r.id, r.payment_id, r.amount, r.currency, r.state, r.reason, r.lowers_price,
+               r.failure, r.created_at
+        from refunds r where r.stay_id = :stay order by r.created_at desc, r.id
+        """,
+        stay=stay_id,
+    )
+
+
+def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+    return tx.rows(
+        """
+        select k.id, k.state, k.starts_at, k.ends_at, k.observed, k.observed_at, k.failure,
+               k.created_at, d.name_ja, d.name_en, p.code as space_code,
+               exists (select 1 from lock_commands c where c.key_id = k.id
+                       and c.dead_at is not null) as given_up
+        from entry_keys k
+        join doors d on d.id = k.door_id
+        join spaces p on p.id = k.space_id
+        where k.stay_id = :stay order by k.created_at desc, k.id
+        """,
+        stay=stay_id,
+    )
+
+
+MESSAGE_STATE = """
+    case when o.sent_at is not null then 'sent'
+         when o.suppressed_at is not null then 'suppressed'
+         when o.withdrawn_at is not null then 'withdrawn'
+         when o.dropped_at is not null then 'dropped'
+         when o.unknown_at is not null then 'unknown'
+         when o.dead_at is not null then 'dead'
+         else 'waiting' end
+"""
+
+MESSAGE_END = """
+    coalesce(o.sent_at, o.suppressed_at, o.withdrawn_at, o.dropped_at, o.unknown_at, o.dead_at)
+"""
+
+
+def _messages(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+    return tx.rows(
+        f"""
+        select o.id, o.event_type, o.channel, o.recipient, o.locale, o.attempts, o.created_at,
+               {MESSAGE_STATE} as state, {MESSAGE_END} as ended_at
+        from outbox o where o.stay_id = :stay order by o.created_at desc, o.id
+        """,
+        stay=stay_id,
+    )
+
+
+def history(tx: Tx, stay_id: UUID, limit: int = HISTORY) -> Sequence[Row[Any]]:
+    """What happened to the stay, its keys and its money, latest first.
+
+    `kind` is a machine's name, or `ledger`, `message`, `lock`, `gate`; `event` names what happened
+    within it.
+    """
+    return tx.rows(
+        f"""
+        with subjects as (
+            select 'stay' as machine, cast(:stay as uuid) as id
+            union all select 'entry_key', id from entry_keys where stay_id = :stay
+            union all select 'payment', id from payments where stay_id = :stay
+            union all select 'refund', id from refunds where stay_id = :stay
+        ), messages as (
+            select o.event_type, o.channel, o.created_at,
+                   {MESSAGE_STATE} as state, {MESSAGE_END} as ended_at
+            from outbox o where o.stay_id = :stay
+        ), commands as (
+            select c.* from lock_commands c join entry_keys k on k.id = c.key_id
+            where k.stay_id = :stay
+        )
+        select t.at, t.machine as kind, t.event, t.verb, t.reason as detail, t.actor_kind,
+               t.actor_name, null::bigint as amount, t.id as seq
+        from subjects join transitions t on t.machine = subjects.machine
+             and t.subject_id = subjects.id
+        union all
+        select l.at, 'ledger', l.kind, null, l.memo, l.actor_kind, l.actor_name, l.amount, l.id
+        from ledger_lines l where l.stay_id = :stay
+        union all
+        select a.at, 'gate', a.code, null, null, a.actor_kind, a.actor_name, null, a.id
+        from gate_audits a where a.stay_id = :stay
+             and a.at >= (select min(first.at) from transitions first
+                          where first.machine = 'stay' and first.subject_id = :stay)
+        union all
+        select created_at, 'message', 'waiting', null, event_type, 'system', 'monban', null, 0
+        from messages
+        union all
+        select ended_at, 'message', state, null, event_type, 'system', 'monban', null, 1
+        from messages where ended_at is not null
+        union all
+        select created_at, 'lock', kind, null, null, 'system', 'monban', null, no from commands
+        union all
+        select coalesce(done_at, dead_at), 'lock', case when done_at is null then 'given_up'
+               else 'done' end, null, coalesce(result, last_error), 'system', 'monban', null, no
+        from commands where done_at is not null or dead_at is not null
+        order by at desc, seq desc
+        limit :limit
+        """,
+        stay=stay_id,
+        limit=limit,
+    )

@@ -1,0 +1,189 @@
+"""One stay's page, as GET shows it and as every act on the stay comes back to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import segno
+from flask import abort, current_app, render_template, request, url_for
+from flask_babel import gettext
+from markupsafe import Markup
+from sqlalchemy import Row
+from werkzeug.wrappers import Response as AnyResponse
+
+from portal import clock, seal, wording
+from portal.config import Config
+from portal.db import Tx
+from portal.outcome import Code, Outcome
+from portal.queries import stay_page
+from portal.web import access, answer, words
+from portal.web.locale import when
+from portal.web.staff import stay_forms, today
+from portal.web.staff.gate import reason as gate_reason
+
+Settlement = Literal["pending", "due", "owed", "settled"]
+RUNNING = ("requested", "revoking")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of the history, in the page's language."""
+
+    at: datetime
+    words: str
+    by: str
+    detail: str
+    tone: str
+    amount: int | None
+
+
+def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
+    """`cash`, `cash_back`: a form that was not right, with what was typed."""
+    with answer.reading() as tx:
+        seen = stay_page.load(tx, stay_id)
+    if seen is None:
+        abort(404)
+    return render_template(
+        "staff/stays/show.html",
+        stay=seen.stay,
+        seen=seen,
+        nights=clock.nights(seen.stay.starts_at, seen.stay.ends_at, access.facility().time_zone),
+        settlement=settlement(seen.stay),
+        reason=gate_reason(seen.stay, clock.now()) if seen.stay.state == "reserved" else None,
+        moments=[moment(row) for row in seen.history],
+        link=guest_link(seen.stay),
+        qr=qr,
+        can_refund="payments.refund" in current_app.view_functions,
+        running=any(key.state in RUNNING for key in seen.keys),
+        **_cash_forms(seen.folio, bound),
+    )
+
+
+def head_of(tx: Tx, stay_id: UUID) -> Row[Any]:
+    """The stay for a page of its own before an act; a stranger's stay does not exist."""
+    found = stay_page.head(tx, stay_id)
+    if found is None:
+        abort(404)
+    return found
+
+
+def answered(
+    outcome: Outcome, stay_id: UUID, again: Callable[[], str] | None = None
+) -> AnyResponse:
+    """After an act: back to where its button stood, today's page or the stay's own."""
+    if request.form.get("next") == url_for("today.index"):
+        return answer.respond(outcome, to=url_for("today.index"), render=today.page)
+    return answer.respond(
+        outcome,
+        to=url_for("stays.show", stay_id=stay_id),
+        render=lambda: page(stay_id),
+        again=again,
+    )
+
+
+def settlement(row: Row[Any]) -> Settlement:
+    """Read from the ledger, never stored: `owed` is what the house owes the guest."""
+    if row.balance > 0 and (row.payment_processing or row.payment_unknown):
+        return "pending"
+    if row.balance == 0:
+        return "settled"
+    return "due" if row.balance > 0 else "owed"
+
+
+def guest_link(row: Row[Any]) -> str:
+    config: Config = current_app.extensions["monban.config"]
+    return f"{config.public_url}/g/{seal.unseal(row.token_sealed)}"
+
+
+def qr(link: str) -> Markup:
+    """The link as a picture for a guest's phone: SVG within the page, black on white."""
+    return Markup(  # noqa: S704 (segno's own SVG of our own link)
+        segno.make(link, error="m").svg_inline(
+            scale=4, dark="#000", light="#fff", border=3, title=gettext("QR code of the link")
+        )
+    )
+
+
+def _cash_forms(folio: stay_page.Folio, bound: dict[str, stay_forms.CashForm]) -> dict[str, Any]:
+    """The cash drawer's two forms, each only where it can do something."""
+    if bound:
+        return {"cash": None, "cash_back": None, **bound}
+    back = min(max(0, -folio.balance), max(0, folio.cash_held))
+    offered = {"cash": max(0, folio.balance), "cash_back": back}
+    return {
+        name: stay_forms.CashForm(formdata=None, data={"amount": most}) if most else None
+        for name, most in offered.items()
+    }
+
+
+# History -----------------------------------------------------------------------------------------
+
+_BAD = {
+    "lock_refused", "vanished_from_lock", "provider_declined", "answer_lost", "provider_refused",
+    "provider_failed", "no_show", "refund_owed", "given_up", "dead", "unknown",
+}  # fmt: skip
+_GOOD = {"admitted", "set_on_lock", "provider_succeeded", "removed_from_lock", "sent"}
+
+
+def moment(row: Row[Any]) -> Moment:
+    text, detail = _said(row)
+    bad = row.event in _BAD or row.kind == "gate"
+    tone = "bad" if bad else "good" if row.event in _GOOD else "plain"
+    by = "" if row.kind in ("message", "lock") else words.who(row.actor_kind, row.actor_name)
+    return Moment(row.at, text, by, detail, tone, row.amount)
+
+
+def _said(row: Row[Any]) -> tuple[str, str]:
+    """What happened, and what more there is to say of it."""
+    if row.kind == "ledger":
+        return words.said(words.LEDGER, row.event), ""
+    if row.kind == "message":
+        return words.said(words.MESSAGES, row.detail), words.said(words.MESSAGE_STATES, row.event)
+    if row.kind == "lock":
+        return words.said(words.COMMANDS, row.event), row.detail or ""
+    if row.kind == "gate":
+        return gettext("Check-in was refused"), _gate_words(row.event)
+    if row.event == "changed":
+        return _changed(row)
+    return wording.event_name(row.kind, row.event), _reason(row)
+
+
+def _changed(row: Row[Any]) -> tuple[str, str]:
+    """A change within a state; its record names the places or the instants."""
+    if row.verb == "move_to":
+        return gettext("Moved to another space"), row.detail or ""
+    if row.verb == "change_times":
+        return gettext("Times changed"), _times(row.detail or "")
+    return gettext("Changed"), row.detail or ""
+
+
+def _times(record: str) -> str:
+    """`iso/iso → iso/iso` as people read it."""
+    try:
+        periods = [
+            gettext(
+                "%(begins)s to %(ends)s",
+                begins=when(datetime.fromisoformat(begins)),
+                ends=when(datetime.fromisoformat(ends)),
+            )
+            for begins, ends in (part.split("/") for part in record.split(" → "))
+        ]
+    except ValueError:
+        return record
+    return " → ".join(periods)
+
+
+def _reason(row: Row[Any]) -> str:
+    if row.kind == "entry_key" and row.event == "revoke_asked":
+        return words.said(words.REVOKED, row.detail or "")
+    if row.kind == "entry_key" and row.detail:
+        return gettext("The lock's word: %(word)s", word=row.detail)
+    return row.detail or ""
+
+
+def _gate_words(code: str) -> str:
+    """The ground of an old refusal. Its amounts and times were of that moment and are not kept."""
+    known = code in Code.__members__
+    return words.said(words.GATE, code) if known else code
