@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from portal import clock, inbox, log
 from portal.db import transaction
 from portal.edges.errors import EdgeError
-from portal.edges.payments.port import ProviderEvent
+from portal.edges.payments.port import MOST_EVENTS, ProviderEvent
 from portal.jobs.house import House
 from portal.jobs.payment_events import HANDLERS
 
@@ -20,16 +20,26 @@ OVERLAP = timedelta(minutes=15)
 
 
 def fetch_missed(house: House) -> int:
-    """How many events had never been received. An unreachable provider leaves the checkpoint."""
+    """How many events had never been received. The checkpoint moves to what was read: an
+    unreachable provider, or a list cut at the edge's bound, leaves the rest for the next look."""
     began = clock.now()
-    found = 0
+    found = read = 0
+    reached = None
     try:
         for event in house.providers.payments.events_since(_since(began)):
+            reached, read = event.created, read + 1
             if event.type in HANDLERS:
                 found += _receive(event)
     except EdgeError as fault:
         log.get(__name__).warning("catch_up_stopped", fault=type(fault).__name__)
-        return found
+    else:
+        reached = began if read < MOST_EVENTS else reached
+    if reached is not None:
+        _remember(reached)
+    return found
+
+
+def _remember(reached: datetime) -> None:
     with transaction(None) as tx:
         tx.run(
             """
@@ -37,9 +47,8 @@ def fetch_missed(house: House) -> int:
             on conflict (name) do update set reached = greatest(checkpoints.reached, :reached)
             """,
             name=NAME,
-            reached=began,
+            reached=reached,
         )
-    return found
 
 
 def _since(now: datetime) -> datetime:

@@ -19,6 +19,10 @@ IntentStatus = Literal[
 RefundStatus = Literal["pending", "requires_action", "succeeded", "failed", "canceled"]
 
 
+MOST_EVENTS = 5_000
+"""What one look at the provider's events hands out at the most."""
+
+
 class UnreadablePayload(ValueError):
     """The provider's object is not of the shape that we know. The message names the field."""
 
@@ -121,7 +125,7 @@ class Payments(Protocol):
     def events_since(
         self, since: datetime, *, after_event: str | None = None
     ) -> Iterator[ProviderEvent]:
-        """Oldest first, at most 5,000; go on from the last with `after_event`."""
+        """Oldest first, at most MOST_EVENTS; go on from the last with `after_event`."""
         ...
 
     def hosted_page(self, intent: Intent, return_url: str) -> str | None:
