@@ -35,20 +35,32 @@ def book(
     refund_id: UUID | None = None,
     form_key: UUID | None = None,
     memo: str = "",
-) -> bool:
+) -> int | None:
     """Append one line of `amount` > 0 in the smallest unit; the kind gives the sign.
 
-    False when the same fact (payment, refund, form) is booked already.
+    Returns what the guest owed before it, for a caller that holds the stay's lock. None when the
+    same fact (payment, refund, form) is booked already.
+
+    The stay's row is written again as it is: whoever decided on this folio from an older snapshot
+    then gets a serialization failure, and not a balance that was true before.
     """
     if amount <= 0:
         raise ValueError("a ledger line needs a positive amount")
-    made = tx.run(
+    before: int | None = tx.scalar(
         """
-        insert into ledger_lines (facility_id, stay_id, kind, amount, currency, payment_id,
-            refund_id, form_key, memo, actor_kind, actor_id, actor_name, request_id, at)
-        values (:facility_id, :stay_id, :kind, :amount, :currency, :payment_id, :refund_id,
-            :form_key, :memo, :actor_kind, :actor_id, :actor_name, :request_id, :at)
-        on conflict do nothing
+        with folio as (
+            update stays set deposit_due = deposit_due where id = :stay_id
+        ), before as (
+            select coalesce(sum(amount), 0) as balance from ledger_lines where stay_id = :stay_id
+        ), line as (
+            insert into ledger_lines (facility_id, stay_id, kind, amount, currency, payment_id,
+                refund_id, form_key, memo, actor_kind, actor_id, actor_name, request_id, at)
+            values (:facility_id, :stay_id, :kind, :amount, :currency, :payment_id, :refund_id,
+                :form_key, :memo, :actor_kind, :actor_id, :actor_name, :request_id, :at)
+            on conflict do nothing
+            returning id
+        )
+        select before.balance from before, line
         """,
         facility_id=tx.facility_id,
         stay_id=stay_id,
@@ -65,12 +77,17 @@ def book(
         request_id=request_id(),
         at=clock.now(),
     )
-    return bool(made.rowcount)
+    return None if before is None else int(before)
 
 
-def balance(tx: Tx, stay_id: UUID) -> int:
-    """What the guest owes, in the smallest unit; negative is what the house owes."""
-    found = tx.scalar(
-        "select coalesce(sum(amount), 0) from ledger_lines where stay_id = :stay", stay=stay_id
+def hold(tx: Tx, column: Literal["payment", "refund"], row_id: UUID) -> None:
+    """Lock the stay to whose folio a payment or refund belongs, before the row itself is locked:
+    in this order everywhere, so that two verbs on one stay wait and never deadlock."""
+    tx.run(
+        f"""
+        select 1 from stays s join {column}s x on x.stay_id = s.id
+        where x.id = :id
+        for no key update of s
+        """,
+        id=row_id,
     )
-    return int(found)

@@ -20,3 +20,9 @@ def units(unit: str, starts_at: datetime, ends_at: datetime, zone: str) -> int:
 def quote(unit: str, unit_price: int, starts_at: datetime, ends_at: datetime, zone: str) -> int:
     """The price in the currency's smallest unit."""
     return unit_price * units(unit, starts_at, ends_at, zone)
+
+
+def deposit_open(deposit_due: int, charged: int, balance: int) -> int:
+    """What of the deposit nothing received covers yet; never more than is owed, never below 0."""
+    received = charged - balance
+    return max(0, min(balance, deposit_due - received))

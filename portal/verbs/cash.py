@@ -9,7 +9,7 @@ from portal import ledger
 from portal.db import Actor, Tx
 from portal.money import LARGEST, Money
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
-from portal.verbs import facts
+from portal.verbs import facts, refunds
 
 
 def take(tx: Tx, actor: Actor, stay_id: UUID, amount: int, form_key: UUID) -> Outcome:
@@ -35,9 +35,9 @@ def hand_back(tx: Tx, actor: Actor, stay_id: UUID, amount: int, form_key: UUID) 
     stay = _counter(tx, stay_id, form_key)
     if isinstance(stay, Outcome):
         return stay
-    owed = min(max(0, -int(stay.balance)), _cash_held(tx, stay_id))
+    owed = min(-int(stay.balance) - refunds.in_flight(tx, stay_id), _cash_held(tx, stay_id))
     if not 0 < amount <= owed:
-        return Refused(Code.CASH_EXCEEDS_OWED, {"amount": Money(owed, stay.currency)})
+        return Refused(Code.CASH_EXCEEDS_OWED, {"amount": Money(max(0, owed), stay.currency)})
     _book(tx, actor, stay, "cash_returned", amount, form_key)
     return Applied(Code.CASH_RETURNED, to="booked", subject=stay_id)
 

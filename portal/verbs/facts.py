@@ -33,10 +33,22 @@ _STAY = """
 """
 
 
+# A statement that waits for a lock still sees what it saw before it waited, sums and `exists`
+# included. So the lock comes first, and the facts are read by a statement that begins after it.
+# The space is locked as well: whether it is occupied is a fact of two stays.
+_LOCK = """
+    select 1 from stays s join spaces p on p.id = s.space_id
+    where s.id = :stay
+    for no key update of s, p
+"""
+
+
 def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row[Any] | None:
     """The stay with its house, space, door and money. Locked, so that no two verbs decide on the
     same facts at once; `lock=False` for pages that only show what the gate would say."""
-    return tx.row(_STAY + (" for update of s" if lock else ""), stay=stay_id)
+    if lock:
+        tx.run(_LOCK, stay=stay_id)
+    return tx.row(_STAY, stay=stay_id)
 
 
 def checkin_request(facts: Row[Any], now: datetime) -> CheckinRequest:

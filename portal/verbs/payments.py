@@ -18,7 +18,7 @@ from portal.money import Money, below_card_minimum
 from portal.move import create as create_row
 from portal.move import move, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.policies import payment_progress
+from portal.policies import payment_progress, pricing
 from portal.verbs import facts, refunds
 from portal.verbs.desk import Desk
 
@@ -81,6 +81,7 @@ def open_payment(desk: Desk, actor: Actor, stay_id: UUID, part: Part) -> Outcome
     except Unknown as fault:
         return _answer_lost(desk, actor, attempt, fault)
     with desk.transaction() as tx:
+        ledger.hold(tx, "payment", attempt.id)
         _note_intent(tx, attempt.id, intent)
         record_intent(tx, PROVIDER, attempt.id, intent)
     return Applied(Code.PAYMENT_OPENED, to="open", subject=attempt.id)
@@ -91,6 +92,7 @@ def record_intent(
 ) -> Outcome:
     """Move a payment by the provider's word. Money that does not agree confirms nothing; money
     that the house may not keep is owed back in the same transaction."""
+    ledger.hold(tx, "payment", payment_id)
     payment = tx.get(Payment, payment_id, lock=True)
     if payment is None:
         return Refused(Code.NOT_FOUND)
@@ -100,6 +102,7 @@ def record_intent(
     if event is None:
         _note_decline(tx, payment, intent)
         return Noop(Code.PAYMENT_ALREADY_RECORDED, subject=payment_id)
+    to = MACHINE.target(payment.state, event)  # what follows may read the row anew
     changed: dict[str, Any] = {"intent_id": intent.id, "livemode": intent.livemode}
     if event == "provider_succeeded":
         changed |= {"succeeded_at": clock.now(), "next_read_at": None}
@@ -110,7 +113,7 @@ def record_intent(
         return Conflict(Code.PAYMENT_STATE_CHANGED, standing(tx, MACHINE, payment_id))
     if event == "provider_succeeded":
         _money_landed(tx, actor, payment, event_id)
-    return Applied(Code.PAYMENT_RECORDED, to=MACHINE.target(payment.state, event))
+    return Applied(Code.PAYMENT_RECORDED, to=to)
 
 
 def resolve(desk: Desk, actor: Actor, payment_id: UUID) -> Outcome:
@@ -126,6 +129,7 @@ def resolve(desk: Desk, actor: Actor, payment_id: UUID) -> Outcome:
     if intent is None:
         return _nothing_there(desk, actor, payment)
     with desk.transaction() as tx:
+        ledger.hold(tx, "payment", payment_id)
         _note_intent(tx, payment_id, intent)
         said = record_intent(tx, PROVIDER, payment_id, intent)
     if isinstance(said, Applied) or payment.state != "unknown":
@@ -205,6 +209,8 @@ def _attempt(tx: Tx, actor: Actor, stay_id: UUID, part: Part) -> _Attempt | Outc
         live=list(LIVE),
     )
     if live is not None and live.intent_id is not None and live.state == "open":
+        # Another card is about to be tried: what the last one was told is no longer the news.
+        tx.run("update payments set decline_code = null where id = :id", id=live.id)
         return Noop(Code.PAYMENT_ATTEMPT_OPEN, subject=live.id)
     if live is not None and live.state != "open":
         return Refused(Code.PAYMENT_UNKNOWN if live.state == "unknown" else Code.PAYMENT_PENDING)
@@ -271,10 +277,9 @@ def _told(
 
 def _amount(stay: Row[Any], part: Part) -> int:
     """Only what the deposit, and everything else received, does not cover."""
-    due, received = int(stay.balance), int(stay.charged) - int(stay.balance)
     if part == "balance":
-        return due
-    return min(due, max(0, int(stay.deposit_due) - received))
+        return int(stay.balance)
+    return pricing.deposit_open(stay.deposit_due, int(stay.charged), int(stay.balance))
 
 
 def _purpose(stay: Row[Any], part: Part) -> str:
@@ -384,12 +389,10 @@ def _move(
 
 
 def _money_landed(tx: Tx, actor: Actor, payment: Payment, event_id: str | None) -> None:
-    """Book it; owe back what is over; tell the guest. The stay's row is locked first."""
+    """Book it; owe back what is over; tell the guest. The stay is held by the caller."""
     if payment.stay_id is None:
         raise LookupError("a payment of this kind has no folio yet")
-    tx.run("select 1 from stays where id = :id for update", id=payment.stay_id)
-    before = ledger.balance(tx, payment.stay_id)
-    ledger.book(
+    before = ledger.book(
         tx,
         actor,
         "deposit" if payment.purpose == "reservation_deposit" else "payment",
@@ -398,6 +401,8 @@ def _money_landed(tx: Tx, actor: Actor, payment: Payment, event_id: str | None) 
         currency=payment.currency,
         payment_id=payment.id,
     )
+    if before is None:
+        return  # the same payment is booked already
     over = payment_progress.surplus(payment.amount, before)
     if over:
         refunds.owe(tx, actor, payment.id, over, reason="surplus")

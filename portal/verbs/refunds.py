@@ -95,6 +95,7 @@ def send(desk: Desk, actor: Actor, refund_id: UUID) -> Outcome:
 def record(tx: Tx, actor: Actor, refund_id: UUID, answer: ProviderRefund) -> Outcome:
     """Move a refund by the provider's word; book it when it succeeded, take that back when it
     failed later."""
+    ledger.hold(tx, "refund", refund_id)
     refund = tx.get(Refund, refund_id, lock=True)
     if refund is None:
         return Refused(Code.NOT_FOUND)
@@ -109,21 +110,22 @@ def record(tx: Tx, actor: Actor, refund_id: UUID, answer: ProviderRefund) -> Out
         "claimed_at": None,
         "claim_token": None,
     }
-    moved = _move(tx, actor, refund, event, also)
-    if not moved:
+    to = MACHINE.target(refund.state, event)
+    if not _move(tx, actor, refund, event, also):
         return Conflict(Code.REFUND_STATE_CHANGED, standing(tx, MACHINE, refund_id))
     _after(tx, actor, refund, event)
-    code = (
-        Code.REFUND_SENT if MACHINE.target(refund.state, event) != "failed" else Code.REFUND_FAILED
-    )
-    return Applied(code, to=MACHINE.target(refund.state, event), subject=refund_id)
+    code = Code.REFUND_FAILED if to == "failed" else Code.REFUND_SENT
+    return Applied(code, to=to, subject=refund_id)
 
 
 def record_external(tx: Tx, payment_id: UUID, answer: ProviderRefund) -> Outcome:
     """A refund made in the provider's dashboard: a row of its own, then recorded like ours."""
-    payment = tx.get(Payment, payment_id, lock=True)
+    ledger.hold(tx, "payment", payment_id)
+    payment = tx.get(Payment, payment_id)
     if payment is None:
         return Refused(Code.NOT_FOUND)
+    if answer.currency != payment.currency:
+        return Refused(Code.AMOUNT_MISMATCH, {"payment": str(payment_id)})
     known: UUID | None = tx.scalar(
         "select id from refunds where provider_refund_id = :id", id=answer.id
     )
@@ -164,7 +166,8 @@ def owe(tx: Tx, actor: Actor, payment_id: UUID, amount: int, *, reason: str) -> 
 
 def owe_back(tx: Tx, actor: Actor, stay_id: UUID, amount: int, *, reason: str) -> None:
     """Owe `amount` back over the stay's card payments, newest first. What was paid in cash stays
-    on the folio as owed, for the desk to hand out."""
+    on the folio as owed, for the desk to hand out. What is on its way back already counts."""
+    amount -= in_flight(tx, stay_id)
     rows = tx.rows(
         """
         select p.id, p.amount - coalesce((
@@ -183,6 +186,19 @@ def owe_back(tx: Tx, actor: Actor, stay_id: UUID, amount: int, *, reason: str) -
         if part > 0:
             owe(tx, actor, row.id, part, reason=reason)
             amount -= part
+
+
+def in_flight(tx: Tx, stay_id: UUID) -> int:
+    """What is being returned on a stay and not yet in its folio, in the smallest unit. A
+    concession lowers the price by as much, so it leaves the balance as it is."""
+    found = tx.scalar(
+        """
+        select coalesce(sum(amount), 0) from refunds
+        where stay_id = :stay and state in ('asked', 'unknown', 'pending') and not lowers_price
+        """,
+        stay=stay_id,
+    )
+    return int(found)
 
 
 def refundable(tx: Tx, payment: Payment) -> int:

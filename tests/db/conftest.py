@@ -1,0 +1,3 @@
+"""The owner's view of the database."""
+
+from tests.outside import owner  # noqa: F401
