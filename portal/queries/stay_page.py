@@ -35,6 +35,15 @@ class StayPage:
     messages: Sequence[Row[Any]]
     history: Sequence[Row[Any]]
 
+    @property
+    def in_flight(self) -> int:
+        """What is going back to a card and is not in the folio yet."""
+        return sum(
+            refund.amount
+            for refund in self.refunds
+            if refund.state in ("asked", "unknown", "pending") and not refund.lowers_price
+        )
+
 
 def load(tx: Tx, stay_id: UUID) -> StayPage | None:
     """None when there is no such stay in this house. Seven statements."""

@@ -69,11 +69,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to list. `during`: [start, end) that a stay must touch. At most one of the cursors."""
+    """What to list. `during`: [start, end) that a stay must touch. `onwards`: where a list without
+    a cursor begins. At most one of the cursors."""
 
     words: str = ""
     state: str = ""
     during: tuple[datetime, datetime] | None = None
+    onwards: datetime | None = None
+    latest_first: bool = False
     after: Cursor | None = None
     before: Cursor | None = None
 
@@ -81,8 +84,8 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Page:
     rows: Sequence[Row[Any]]
-    newer: Cursor | None
-    older: Cursor | None
+    previous: Cursor | None
+    following: Cursor | None
 
 
 @dataclass(slots=True)
@@ -99,10 +102,14 @@ class _Conditions:
 
 
 def page(tx: Tx, wanted: Wanted, size: int = PAGE) -> Page:
-    """Latest arrivals first; one statement whatever the table holds, and no count."""
+    """In the order of arrival. One statement whatever the table holds, two for a list that begins
+    in its middle; never a count."""
     backwards = wanted.before is not None
     conditions = _conditions(wanted)
-    direction = "asc" if backwards else "desc"
+    if wanted.onwards and not (wanted.after or wanted.before):
+        conditions.add("s.starts_at >= :onwards", onwards=wanted.onwards)
+    order = "desc" if wanted.latest_first else "asc"
+    inner = {"asc": "desc", "desc": "asc"}[order] if backwards else order
     found = tx.rows(
         f"""
         with found as materialized (
@@ -110,7 +117,7 @@ def page(tx: Tx, wanted: Wanted, size: int = PAGE) -> Page:
             join guests g on g.id = s.guest_id
             join spaces p on p.id = s.space_id
             where {conditions}
-            order by s.starts_at {direction}, s.id {direction}
+            order by s.starts_at {inner}, s.id {inner}
             limit :size
         )
         select {SHOWN}, g.phone
@@ -118,24 +125,41 @@ def page(tx: Tx, wanted: Wanted, size: int = PAGE) -> Page:
         join stays s on s.id = found.id
         join guests g on g.id = s.guest_id
         join spaces p on p.id = s.space_id
-        order by s.starts_at desc, s.id desc
+        order by s.starts_at {order}, s.id {order}
         """,
         size=size + 1,
         **conditions.params,
     )
-    return _cut(found, wanted, size, backwards)
+    return _cut(tx, found, wanted, size)
 
 
-def _cut(found: Sequence[Row[Any]], wanted: Wanted, size: int, backwards: bool) -> Page:
+def _cut(tx: Tx, found: Sequence[Row[Any]], wanted: Wanted, size: int) -> Page:
     """The extra row says whether the list goes on; it is not shown."""
-    more = len(found) > size
+    more, backwards = len(found) > size, wanted.before is not None
     rows = found[-size:] if backwards else found[:size]
-    if not rows:
-        return Page([], None, None)
-    first, last = (Cursor(row.starts_at, row.id) for row in (rows[0], rows[-1]))
-    has_newer = more if backwards else wanted.after is not None
-    has_older = backwards or more
-    return Page(rows, first if has_newer else None, last if has_older else None)
+    ends = [Cursor(row.starts_at, row.id) for row in (rows[0], rows[-1])] if rows else [None, None]
+    if backwards:
+        return Page(rows, ends[0] if more else None, ends[1])
+    previous = ends[0] if wanted.after else _earlier(tx, wanted)
+    return Page(rows, previous, ends[1] if more else None)
+
+
+def _earlier(tx: Tx, wanted: Wanted) -> Cursor | None:
+    """Where the list begins in its middle: whether there is something before it."""
+    if wanted.onwards is None:
+        return None
+    conditions = _conditions(wanted)
+    conditions.add("s.starts_at < :onwards", onwards=wanted.onwards)
+    found = tx.scalar(
+        f"""
+        select 1 from stays s
+        join guests g on g.id = s.guest_id
+        join spaces p on p.id = s.space_id
+        where {conditions} limit 1
+        """,
+        **conditions.params,
+    )
+    return Cursor(wanted.onwards, UUID(int=0)) if found else None
 
 
 def _conditions(wanted: Wanted) -> _Conditions:
@@ -144,9 +168,11 @@ def _conditions(wanted: Wanted) -> _Conditions:
         conditions.add("s.state = :state", state=wanted.state)
     if wanted.during:
         start, end = wanted.during
-        conditions.add("s.starts_at < :day_end and s.ends_at > :day_start")
-        conditions.params |= {"day_start": start, "day_end": end}
-    for cursor, sign in ((wanted.after, "<"), (wanted.before, ">")):
+        conditions.add(
+            "s.starts_at < :day_end and s.ends_at > :day_start", day_start=start, day_end=end
+        )
+    onwards, back = ("<", ">") if wanted.latest_first else (">", "<")
+    for cursor, sign in ((wanted.after, onwards), (wanted.before, back)):
         if cursor:
             conditions.add(
                 f"(s.starts_at, s.id) {sign} (:cursor_at, :cursor_id)",

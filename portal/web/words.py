@@ -27,7 +27,7 @@ LEDGER: Mapping[str, Any] = {
 PURPOSES: Mapping[str, Any] = {
     "walk_in": _l("Walk-in"),
     "reservation_deposit": _l("Deposit"),
-    "reservation_balance": _l("Balance"),
+    "reservation_balance": _l("Balance due"),
     "membership_initial": _l("Membership, first payment"),
     "membership_renewal": _l("Membership, renewal"),
     "order": _l("Order"),

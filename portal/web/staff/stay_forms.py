@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from flask_babel import gettext
+from flask_babel import gettext, lazy_pgettext
 from sqlalchemy import Row
 from werkzeug.datastructures import MultiDict
 from wtforms import ValidationError
@@ -29,10 +29,10 @@ ASKED = ("plan_id", "space_id", "arrive_day", "arrive_time", "leave_day", "leave
 class WhenForm(forms.Form):
     """Day and time from and to, in the facility's zone."""
 
-    arrive_day = forms.Day(_l("Arrival"), [forms.required()])
-    arrive_time = forms.ClockTime(_l("Time of arrival"), [forms.required()])
-    leave_day = forms.Day(_l("Departure"), [forms.required()])
-    leave_time = forms.ClockTime(_l("Time of departure"), [forms.required()])
+    arrive_day = forms.Day(_l("Arrival day"), [forms.required()])
+    arrive_time = forms.ClockTime(_l("Arrival time"), [forms.required()])
+    leave_day = forms.Day(_l("Departure day"), [forms.required()])
+    leave_time = forms.ClockTime(_l("Departure time"), [forms.required()])
 
     def period(self, zone: str) -> tuple[datetime, datetime] | None:
         """[from, to) as instants; None while a part cannot be read."""
@@ -48,7 +48,7 @@ class StayForm(WhenForm, forms.MakeForm):
     phone = forms.Phone(_l("Telephone"))
     locale = forms.Choice(_l("Language of messages"), default="")
     plan_id = forms.Choice(_l("Plan"), default="")
-    space_id = forms.Choice(_l("Space"))
+    space_id = forms.Choice(lazy_pgettext("desk", "Space"))
     price = forms.Amount(_l("Price"))
     deposit = forms.Amount(_l("Deposit asked for"))
     source = forms.Choice(_l("How it came"), default="desk")
@@ -152,7 +152,8 @@ def set_choices(form: StayForm, plans: Sequence[Row[Any]], spaces: Sequence[Row[
         *((str(plan.id), plan_label(plan)) for plan in plans),
         ("", gettext("No plan")),
     ]
-    form.space_id.choices = [(str(space.id), space_label(space)) for space in spaces]
+    usable = sorted(spaces, key=lambda space: (space.taken, space.resting))
+    form.space_id.choices = [(str(space.id), space_label(space)) for space in usable]
 
 
 def plan_label(plan: Row[Any]) -> str:

@@ -57,7 +57,7 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
         qr=qr,
         can_refund="payments.refund" in current_app.view_functions,
         running=any(key.state in RUNNING for key in seen.keys),
-        **_cash_forms(seen.folio, bound),
+        **_cash_forms(seen, bound),
     )
 
 
@@ -106,12 +106,13 @@ def qr(link: str) -> Markup:
     )
 
 
-def _cash_forms(folio: stay_page.Folio, bound: dict[str, stay_forms.CashForm]) -> dict[str, Any]:
+def _cash_forms(seen: stay_page.StayPage, bound: dict[str, stay_forms.CashForm]) -> dict[str, Any]:
     """The cash drawer's two forms, each only where it can do something."""
     if bound:
         return {"cash": None, "cash_back": None, **bound}
-    back = min(max(0, -folio.balance), max(0, folio.cash_held))
-    offered = {"cash": max(0, folio.balance), "cash_back": back}
+    folio = seen.folio
+    back = min(-folio.balance - seen.in_flight, folio.cash_held)
+    offered = {"cash": max(0, folio.balance), "cash_back": max(0, back)}
     return {
         name: stay_forms.CashForm(formdata=None, data={"amount": most}) if most else None
         for name, most in offered.items()
@@ -140,7 +141,8 @@ def _said(row: Row[Any]) -> tuple[str, str]:
     if row.kind == "ledger":
         return words.said(words.LEDGER, row.event), ""
     if row.kind == "message":
-        return words.said(words.MESSAGES, row.detail), words.said(words.MESSAGE_STATES, row.event)
+        named = gettext("Message: %(message)s", message=words.said(words.MESSAGES, row.detail))
+        return named, words.said(words.MESSAGE_STATES, row.event)
     if row.kind == "lock":
         return words.said(words.COMMANDS, row.event), row.detail or ""
     if row.kind == "gate":

@@ -15,13 +15,14 @@ from portal.queries import offers
 from portal.queries import stays as listed
 from portal.verbs import stays
 from portal.web import access, answer, forms, words
-from portal.web.staff import stay_acts, stay_forms, stay_view
+from portal.web.staff import brief, stay_acts, stay_forms, stay_view
 
 blueprint = Blueprint("stays", __name__, url_prefix="/staff/stays")
 blueprint.register_blueprint(stay_acts.blueprint)
 
 # Words that the templates of staff pages share.
 blueprint.app_context_processor(words.table)
+blueprint.app_template_filter("brief")(brief.brief)
 
 LONGEST_SEARCH = 100
 
@@ -37,8 +38,8 @@ def index() -> str:
         asked=asked,
         page=page,
         states=list(MACHINE.table),
-        newer=_at(asked, before=page.newer),
-        older=_at(asked, after=page.older),
+        previous=_at(asked, before=page.previous),
+        following=_at(asked, after=page.following),
     )
 
 
@@ -116,12 +117,18 @@ def _asked() -> dict[str, str]:
 
 
 def _wanted(asked: dict[str, str]) -> listed.Wanted:
+    """What is to come begins today, like the desk's work; what is looked for, at its latest."""
+    zone = access.facility().time_zone
     day = _day(asked["day"])
+    to_come = not asked["q"] and day is None and asked["state"] in ("", MACHINE.initial)
+    today = clock.day_bounds(clock.local_day(clock.now(), zone), zone)[0]
     after = listed.Cursor.read(request.args.get("after"))
     return listed.Wanted(
         words=asked["q"],
         state=asked["state"],
-        during=clock.day_bounds(day, access.facility().time_zone) if day else None,
+        during=clock.day_bounds(day, zone) if day else None,
+        onwards=today if to_come else None,
+        latest_first=day is None and not to_come,
         after=after,
         before=None if after else listed.Cursor.read(request.args.get("before")),
     )

@@ -20,13 +20,15 @@ def page() -> str:
     house = access.facility()
     now = clock.now()
     day = clock.local_day(now, house.time_zone)
+    began, ends = clock.day_bounds(day, house.time_zone)
     with answer.reading() as tx:
-        seen = today.look(tx, *clock.day_bounds(day, house.time_zone))
+        seen = today.look(tx, began, ends)
         waiting = today.waiting_for_a_person(tx)
     return render_template(
         "staff/today.html",
         day=day,
         now=now,
+        began=began,
         seen=seen,
         waiting=waiting,
         attention="attention.index" in current_app.view_functions,
