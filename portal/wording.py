@@ -70,6 +70,9 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         _l("The last guest's key is not confirmed as removed from this space's door."),
     ),
     "SPACE_NOT_USABLE": (REFUSED, _l("This space is not in use.")),
+    # guests
+    "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
+    "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
     # money
     "PAYMENT_OPENED": (APPLIED, _l("The payment can be made now.")),
     "PAYMENT_ATTEMPT_OPEN": (NOOP, _l("A payment is open already.")),

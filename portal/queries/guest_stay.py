@@ -1,0 +1,127 @@
+"""What a guest's pages show of one stay. Reads only, in the stay's own facility."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from portal.db import Tx
+from portal.policies import pricing
+
+MOST_PAYMENTS = 20
+
+_STAY = """
+    select s.id, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due, s.currency,
+           s.departed_at, s.cancelled_at,
+           s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
+           p.code as space_code, p.name_ja as space_ja, p.name_en as space_en,
+           l.name_ja as plan_ja, l.name_en as plan_en,
+           g.name as guest, g.email is not null or g.line_user_id is not null as reachable,
+           k.state as key_state, k.starts_at as key_starts_at, k.ends_at as key_ends_at,
+           k.pin_sealed, k.door_ja, k.door_en, coalesce(k.retiming, false) as retiming
+    from stays s
+    join facilities f on f.id = s.facility_id
+    join spaces p on p.id = s.space_id
+    join guests g on g.id = s.guest_id
+    left join plans l on l.id = s.plan_id
+    left join lateral (
+        select k.state, k.starts_at, k.ends_at, k.pin_sealed,
+               d.name_ja as door_ja, d.name_en as door_en,
+               exists (select 1 from lock_commands c where c.key_id = k.id and c.kind = 'update'
+                       and c.done_at is null) as retiming
+        from entry_keys k join doors d on d.id = k.door_id
+        where k.stay_id = s.id
+        -- A new code is on its way while the old one is still being removed: the new one counts.
+        order by k.state in ('requested', 'issued', 'missing') desc, k.created_at desc
+        limit 1
+    ) k on true
+    where s.id = :stay
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Folio:
+    """Amounts in the smallest unit. `balance` is what the guest owes; below 0, the house."""
+
+    lines: Sequence[Row[Any]]
+    price: int
+    paid: int
+    returned: int
+    balance: int
+    deposit: int
+    """What of the deposit is still asked for."""
+
+
+def stay(tx: Tx, stay_id: UUID) -> Row[Any]:
+    """The stay with its space, plan and newest key. The caller came through its link."""
+    return tx.run(_STAY, stay=stay_id).one()
+
+
+def folio(tx: Tx, stay: Row[Any]) -> Folio:
+    lines = tx.rows(
+        "select id, kind, amount, at from ledger_lines where stay_id = :stay order by id",
+        stay=stay.id,
+    )
+    price = _sum(lines, "charge", "charge_reversed", "fee")
+    balance = sum(line.amount for line in lines)
+    return Folio(
+        lines=lines,
+        price=price,
+        paid=-_sum(lines, "deposit", "payment", "cash"),
+        returned=_sum(lines, "refund", "refund_reversed", "cash_returned"),
+        balance=balance,
+        deposit=pricing.deposit_open(stay.deposit_due, price, balance),
+    )
+
+
+def payments(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+    """Newest first."""
+    return tx.rows(
+        """
+        select id, state, purpose, amount, currency, decline_code, created_at
+        from payments where stay_id = :stay
+        order by created_at desc, attempt desc limit :most
+        """,
+        stay=stay_id,
+        most=MOST_PAYMENTS,
+    )
+
+
+def refunds(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+    """Each with the moment of its last word. What failed before it was sent never concerned the
+    guest."""
+    return tx.rows(
+        """
+        select r.id, r.amount, r.currency, r.state, r.created_at, t.at as since
+        from refunds r
+        join lateral (
+            select max(at) as at from transitions
+            where machine = 'refund' and subject_id = r.id
+        ) t on true
+        where r.stay_id = :stay and (r.state <> 'failed' or r.provider_refund_id is not null)
+        order by r.created_at
+        """,
+        stay=stay_id,
+    )
+
+
+def payment(tx: Tx, stay_id: UUID, payment_id: UUID) -> Row[Any] | None:
+    """One payment of this very stay, with what the card form needs, and what is owed now."""
+    return tx.row(
+        """
+        select p.id, p.state, p.purpose, p.amount, p.currency, p.intent_id,
+               p.client_secret_sealed, p.livemode, p.created_at, s.code as stay_code,
+               (select coalesce(sum(amount), 0) from ledger_lines l where l.stay_id = s.id)
+                   as balance
+        from payments p join stays s on s.id = p.stay_id
+        where p.id = :payment and p.stay_id = :stay
+        """,
+        stay=stay_id,
+        payment=payment_id,
+    )
+
+
+def _sum(lines: Sequence[Row[Any]], *kinds: str) -> int:
+    return sum(line.amount for line in lines if line.kind in kinds)
