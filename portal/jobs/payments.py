@@ -30,7 +30,8 @@ def read(desk: Desk, payment_id: UUID) -> None:
     if payment is None:
         return
     if payment.state in ("open", "processing", "unknown"):
-        ask = payments.cancel_attempt if unwanted and payment.state == "open" else payments.resolve
+        cancellable = unwanted and payment.state == "open" and payment.intent_id is not None
+        ask = payments.cancel_attempt if cancellable else payments.resolve
         said = ask(desk, SYSTEM, payment_id)
         logger.info("payment_read", payment=str(payment_id), code=said.code)
     else:

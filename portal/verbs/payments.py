@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from time import sleep
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
@@ -31,6 +32,10 @@ FIRST_READ = timedelta(minutes=2)
 
 LANDED = timedelta(minutes=2)
 """After this long a request whose answer was lost has been carried out or never will be."""
+
+IN_USE = "idempotency_key_in_use"
+IN_USE_PAUSES = (0.2, 0.5, 1.0)
+"""Seconds before the same question is asked again while the first asker still waits."""
 
 PROVIDER = Actor("provider", None, "card provider")
 
@@ -69,16 +74,12 @@ def open_payment(desk: Desk, actor: Actor, stay_id: UUID, part: Part) -> Outcome
         return attempt
 
     try:
-        intent = desk.payments.create_intent(
-            key=attempt.key,
-            amount=attempt.amount,
-            currency=attempt.currency,
-            metadata=attempt.metadata,
-            description=attempt.description,
-        )
+        intent = _create_intent(desk, attempt)
     except (Unreachable, Rejected) as fault:
         return _not_opened(desk, actor, attempt, fault)
     except Unknown as fault:
+        if fault.code == IN_USE:
+            return Refused(Code.PAYMENT_PENDING)
         return _answer_lost(desk, actor, attempt, fault)
     with desk.transaction() as tx:
         ledger.hold(tx, "payment", attempt.id)
@@ -99,9 +100,14 @@ def record_intent(
     if not _agrees(payment, intent):
         return Refused(Code.AMOUNT_MISMATCH, {"payment": str(payment_id)})
     event = payment_progress.event_for(payment.state, intent.status)
+    if event is None and (payment.state, intent.status) == ("canceled", "succeeded"):
+        # Money for an attempt that we believed to be over: a person must look.
+        return Refused(Code.AMOUNT_MISMATCH, {"payment": str(payment_id)})
     if event is None:
         _note_decline(tx, payment, intent)
         return Noop(Code.PAYMENT_ALREADY_RECORDED, subject=payment_id)
+    if event == "provider_declined" and event_id is not None:
+        return _ask_anew(tx, payment_id)
     to = MACHINE.target(payment.state, event)  # what follows may read the row anew
     changed: dict[str, Any] = {"intent_id": intent.id, "livemode": intent.livemode}
     if event == "provider_succeeded":
@@ -153,6 +159,29 @@ def cancel_attempt(desk: Desk, actor: Actor, payment_id: UUID) -> Outcome:
         return Refused(Code.BILLING_UNAVAILABLE)
     with desk.transaction() as tx:
         return record_intent(tx, actor, payment_id, intent)
+
+
+def _create_intent(desk: Desk, attempt: _Attempt) -> Intent:
+    """A second click meets the first one's call in flight. Under the same key the provider gives
+    both the same answer, once there is one."""
+    for pause in IN_USE_PAUSES:
+        try:
+            return _ask_for_intent(desk, attempt)
+        except Unknown as fault:
+            if fault.code != IN_USE:
+                raise
+        sleep(pause)
+    return _ask_for_intent(desk, attempt)
+
+
+def _ask_for_intent(desk: Desk, attempt: _Attempt) -> Intent:
+    return desk.payments.create_intent(
+        key=attempt.key,
+        amount=attempt.amount,
+        currency=attempt.currency,
+        metadata=attempt.metadata,
+        description=attempt.description,
+    )
 
 
 def _clear_way(desk: Desk, actor: Actor, stay_id: UUID, part: Part) -> Outcome | None:
@@ -361,6 +390,14 @@ def _note_intent(tx: Tx, payment_id: UUID, intent: Intent) -> None:
         livemode=intent.livemode,
         secret=seal.close(secret) if secret else None,
     )
+
+
+def _ask_anew(tx: Tx, payment_id: UUID) -> Outcome:
+    """An event that says "declined" may be of an earlier card and overtaken by the next one, whose
+    money is on its way: the provider is asked what is true now."""
+    tx.run("update payments set next_read_at = now() where id = :id", id=payment_id)
+    tx.ring("payments")
+    return Noop(Code.PAYMENT_ALREADY_RECORDED, subject=payment_id)
 
 
 def _note_decline(tx: Tx, payment: Payment, intent: Intent) -> None:

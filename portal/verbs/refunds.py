@@ -250,7 +250,7 @@ def _leg(desk: Desk, refund: Refund, intent_id: str) -> ProviderRefund:
     for among the charge's refunds first (Stripe, "Idempotent requests")."""
     if refund.provider_refund_id is not None:
         return desk.payments.retrieve_refund(refund.provider_refund_id)
-    if refund.state == "unknown" or refund.attempts > 1:
+    if _may_have_been_sent(refund):
         for known in desk.payments.refunds_of(intent_id):
             if known.metadata.get("refund_id") == str(refund.id):
                 return known
@@ -264,6 +264,12 @@ def _leg(desk: Desk, refund: Refund, intent_id: str) -> ProviderRefund:
             "facility": str(refund.facility_id),
         },
     )
+
+
+def _may_have_been_sent(refund: Refund) -> bool:
+    """A person's refund is sent once by the verb itself, before the worker counts an attempt."""
+    sent_by_verb = refund.form_key is not None and refund.attempts > 0
+    return refund.state == "unknown" or refund.attempts > 1 or sent_by_verb
 
 
 def _lost(desk: Desk, actor: Actor, refund: Refund, fault: EdgeError) -> Outcome:
