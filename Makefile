@@ -7,12 +7,13 @@ OURS := .venv/bin/python
 UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-annotate --custom-compile-command 'make lock' $(UPGRADE)
 
-.PHONY: help setup run reset test check fix translations lock
+.PHONY: help setup run reset test walkthrough check fix translations lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
 	@echo 'make reset         drop the data that make run keeps in var/'
 	@echo 'make test          every test; ARGS="-k stay -x" goes to pytest'
+	@echo 'make walkthrough   the main job and its mishaps, driven from outside an isolated house'
 	@echo 'make check         lint, types, layers, templates, translations, migrations'
 	@echo 'make fix           format, and fix what the linter can'
 	@echo 'make translations  bring new messages into the catalogues'
@@ -32,6 +33,9 @@ reset:
 test: setup
 	@$(OURS) -m sandbox.browser
 	@exec $(OURS) -m pytest -q $(ARGS)
+
+walkthrough: setup
+	@exec $(OURS) -m sandbox.walkthrough
 
 check: setup
 	@exec $(OURS) -m sandbox.check

@@ -74,7 +74,8 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    logging.getLogger("werkzeug").setLevel("WARNING")
+    for chatty in ("werkzeug", "httpx", "httpcore", "rq"):  # a line a request says nothing
+        logging.getLogger(chatty).setLevel("WARNING")
 
 
 def get(name: str) -> structlog.stdlib.BoundLogger:

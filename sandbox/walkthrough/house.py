@@ -1,0 +1,74 @@
+"""The isolated house, and the three doors from outside: HTTP, the mail server, the lock server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from sandbox.mail import MailDevInbox
+from sandbox.run import House
+from sandbox.walkthrough.visitor import Visitor
+
+
+@dataclass
+class Control:
+    """A stand-in's control door."""
+
+    url: str
+
+    def post(self, door: str, **order: Any) -> Any:
+        answer = requests.post(f"{self.url}/_control/{door}", json=order, timeout=20)
+        answer.raise_for_status()
+        return answer.json()
+
+    def get(self, door: str, **query: Any) -> Any:
+        answer = requests.get(f"{self.url}/_control/{door}", params=query, timeout=20)
+        answer.raise_for_status()
+        return answer.json()
+
+
+@dataclass
+class OpenHouse:
+    base: str
+    told: dict[str, Any]
+    stripe: Control
+    seam: Control
+    mail: MailDevInbox
+
+    def staff(self, role: str, language: str = "ja") -> Visitor:
+        """Somebody of that role, signed in."""
+        person = next(person for person in self.told["logins"] if role in person["role"])
+        visitor = Visitor(self.base, language)
+        page = visitor.open("/staff/sign-in")
+        visitor.submit(page, "/sign-in", email=person["email"], password=person["password"])
+        return visitor
+
+    def guest(self, language: str) -> Visitor:
+        return Visitor(self.base, language)
+
+    def all_codes(self, device: str) -> list[dict[str, Any]]:
+        """What the lock holds, in the lock controller's own words."""
+        found: list[dict[str, Any]] = self.seam.get("codes", device_id=device)
+        return found
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[OpenHouse]:
+    """A whole house on free ports with data of its own; everything of it ends with the block."""
+    house = House({})
+    try:
+        told = house.open()
+        yield OpenHouse(
+            base=house.address,
+            told=told,
+            stripe=Control(house.part("stripe").also.get("control", house.part("stripe").url)),
+            seam=Control(house.part("seam").url),
+            mail=MailDevInbox(house.part("mail").url),
+        )
+    finally:
+        house.close()
