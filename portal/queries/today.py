@@ -99,19 +99,3 @@ def _doors(tx: Tx) -> Sequence[Row[Any]]:
         """,
         most=MOST,
     )
-
-
-def waiting_for_a_person(tx: Tx) -> int:
-    """How many things stand on the attention page."""
-    found = tx.scalar(
-        """
-        select (select count(*) from dead_letters where closed_at is null)
-             + (select count(*) from outbox
-                where (dead_at is not null or unknown_at is not null) and dropped_at is null)
-             + (select count(*) from lock_commands where dead_at is not null)
-             + (select count(*) from payments where state in ('unknown', 'refund_owed'))
-             + (select count(*) from refunds where state = 'failed')
-             + (select count(*) from entry_keys where state = 'missing')
-        """
-    )
-    return int(found)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from portal.lazy import _l
+from portal.lazy import _l, _lp
 
 SOURCES: Mapping[str, Any] = {
     "desk": _l("Booked at the desk"),
@@ -65,7 +65,7 @@ MESSAGE_STATES: Mapping[str, Any] = {
 
 MESSAGE_TONES = {"waiting": "busy", "sent": "good", "unknown": "bad", "dead": "bad"}
 
-CHANNELS: Mapping[str, Any] = {"email": _l("E-mail"), "line": "LINE"}
+CHANNELS: Mapping[str, Any] = {"email": _lp("channel", "E-mail"), "line": "LINE"}
 
 LANGUAGES: Mapping[str, Any] = {"ja": _l("Japanese"), "en": _l("English")}
 

@@ -6,13 +6,13 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from flask_babel import gettext, lazy_pgettext
+from flask_babel import gettext
 from sqlalchemy import Row
 from werkzeug.datastructures import MultiDict
 from wtforms import ValidationError
 
 from portal import clock
-from portal.lazy import _l
+from portal.lazy import _l, _lp
 from portal.money import LARGEST
 from portal.policies import pricing
 from portal.verbs.stays import NewGuest, NewStay
@@ -48,7 +48,7 @@ class StayForm(WhenForm, forms.MakeForm):
     phone = forms.Phone(_l("Telephone"))
     locale = forms.Choice(_l("Language of messages"), default="")
     plan_id = forms.Choice(_l("Plan"), default="")
-    space_id = forms.Choice(lazy_pgettext("desk", "Space"))
+    space_id = forms.Choice(_lp("desk", "Space"))
     price = forms.Amount(_l("Price"))
     deposit = forms.Amount(_l("Deposit asked for"))
     source = forms.Choice(_l("How it came"), default="desk")

@@ -55,7 +55,6 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
         moments=[moment(row) for row in seen.history],
         link=guest_link(seen.stay),
         qr=qr,
-        can_refund="payments.refund" in current_app.view_functions,
         running=any(key.state in RUNNING for key in seen.keys),
         **_cash_forms(seen, bound),
     )

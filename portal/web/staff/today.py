@@ -1,9 +1,9 @@
 """Today at a glance."""
 
-from flask import Blueprint, current_app, render_template
+from flask import Blueprint, render_template
 
 from portal import clock
-from portal.queries import today
+from portal.queries import attention, today
 from portal.web import access, answer
 from portal.web.staff import gate
 
@@ -23,7 +23,7 @@ def page() -> str:
     began, ends = clock.day_bounds(day, house.time_zone)
     with answer.reading() as tx:
         seen = today.look(tx, began, ends)
-        waiting = today.waiting_for_a_person(tx)
+        waiting = attention.count(tx, now)
     return render_template(
         "staff/today.html",
         day=day,
@@ -31,6 +31,5 @@ def page() -> str:
         began=began,
         seen=seen,
         waiting=waiting,
-        attention="attention.index" in current_app.view_functions,
         reasons={row.id: gate.reason(row, now) for row in seen.expected},
     )
