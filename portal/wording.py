@@ -88,8 +88,8 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         CONFLICT,
         _l("This payment changed meanwhile. Nothing was done."),
     ),
-    "PAYMENT_RECORDED": (APPLIED, _l("The payment is recorded.")),
-    "PAYMENT_ALREADY_RECORDED": (NOOP, _l("This payment was recorded already.")),
+    "PAYMENT_RECORDED": (APPLIED, _l("What the provider says of the payment is recorded.")),
+    "PAYMENT_ALREADY_RECORDED": (NOOP, _l("The provider says nothing new about this payment.")),
     "CASH_TAKEN": (APPLIED, _l("The cash is recorded.")),
     "CASH_RETURNED": (APPLIED, _l("The returned cash is recorded.")),
     "CASH_ALREADY_BOOKED": (NOOP, _l("This cash was recorded already.")),
@@ -148,6 +148,11 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "KEY_STATE_CHANGED": (CONFLICT, _l("This key changed meanwhile. Nothing was done.")),
     "LOCK_UNAVAILABLE": (REFUSED, _l("The lock controller could not be reached.")),
     "LOCK_ASKED_AGAIN": (APPLIED, _l("The lock will be asked again.")),
+    "LOCK_ANSWERED": (
+        APPLIED,
+        _l("The lock controller has answered. Its keys are being looked at."),
+    ),
+    "LOCK_NOT_THERE": (REFUSED, _l("The lock controller does not know this lock.")),
     "LOCK_NOT_STUCK": (NOOP, _l("This waits for nobody: the lock is being asked by itself.")),
     # messages and machinery
     "MESSAGE_REQUEUED": (APPLIED, _l("The message will be sent.")),

@@ -1,0 +1,258 @@
+"""Everything that waits for a person. One statement a kind; the oldest first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from portal.db import Tx
+
+MOST = 100
+"""Rows shown of one kind; with more than that, the first hundred are work enough."""
+
+Rows = Sequence[Row[Any]]
+
+# A refund that the house asked for and the provider has not taken for so long is not just slow.
+STUCK = "interval '30 minutes'"
+
+
+def _since(machine: str) -> str:
+    """When the row `x` came into the state that it is in."""
+    return f"""
+        coalesce((select max(t.at) from transitions t
+                  where t.machine = '{machine}' and t.subject_id = x.id and t.to_state = x.state
+                    and t.from_state is distinct from t.to_state), x.created_at)
+    """
+
+
+GUEST = "x.stay_id, s.code as stay_code, g.name as guest"
+OF_STAY = "left join stays s on s.id = x.stay_id left join guests g on g.id = s.guest_id"
+AT_DOOR = f"""
+    {OF_STAY} join spaces p on p.id = x.space_id join doors d on d.id = x.door_id
+"""
+
+# Keys that the lock has not confirmed within the house's own limit.
+UNCONFIRMED = f"""
+    from entry_keys x join facilities f on f.id = x.facility_id
+    where x.state in ('requested', 'revoking')
+      and {_since("entry_key")} < :now - make_interval(mins => f.key_alarm_minutes)
+"""
+
+# Keys that a guest in house cannot open the door with, and that nothing newer replaces.
+BROKEN = """
+    from entry_keys x
+    join stays s on s.id = x.stay_id and s.state = 'admitted' and s.ends_at > :now
+    where x.state in ('failed', 'missing') and not exists (
+        select 1 from entry_keys newer where newer.stay_id = x.stay_id
+        and newer.created_at > x.created_at and newer.state in ('requested', 'issued'))
+"""
+
+# Refunds that failed after the person who asked was told they were on their way, or that nobody
+# asked for in person. Another refund of the payment, or a person's word, ends the wait.
+FAILED = """
+    from refunds x
+    where x.state = 'failed' and (x.reason <> 'staff' or x.provider_refund_id is not null)
+      and not exists (select 1 from refunds later
+                      where later.payment_id = x.payment_id and later.created_at > x.created_at)
+      and not exists (select 1 from dead_letters d
+                      where d.source_kind = 'refund' and d.source_id = x.id)
+"""
+
+UNSENT_REFUND = f"""
+    from refunds x
+    where x.state = 'unknown' or (x.state = 'asked' and x.created_at < now() - {STUCK})
+"""
+
+WAITING_MESSAGE = """
+    from outbox x
+    where (x.dead_at is not null or x.unknown_at is not null) and x.dropped_at is null
+      and x.sent_at is null and x.withdrawn_at is null and x.suppressed_at is null
+"""
+
+# What the house owes beyond what is already on its way back to a card.
+OWED = """
+    from (
+        select l.stay_id, -sum(l.amount)::bigint as owed, max(l.at) as at
+        from ledger_lines l group by l.stay_id having sum(l.amount) < 0
+    ) x
+    join stays s on s.id = x.stay_id
+    join guests g on g.id = s.guest_id
+    cross join lateral (
+        select x.owed - coalesce(sum(r.amount), 0)::bigint as amount from refunds r
+        where r.stay_id = x.stay_id and r.state in ('asked', 'unknown', 'pending')
+          and not r.lowers_price
+    ) open
+    where open.amount > 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """In the order of a night's urgency: doors, money, words, machinery."""
+
+    broken_keys: Rows
+    unconfirmed_keys: Rows
+    dead_commands: Rows
+    unknown_payments: Rows
+    stuck_refunds: Rows
+    failed_refunds: Rows
+    owed: Rows
+    messages: Rows
+    letters: Rows
+
+    @property
+    def count(self) -> int:
+        return sum(len(getattr(self, field.name)) for field in fields(self))
+
+
+def look(tx: Tx, now: datetime) -> Attention:
+    """Nine statements, whatever waits."""
+    return Attention(
+        broken_keys=_broken_keys(tx, now),
+        unconfirmed_keys=_unconfirmed_keys(tx, now),
+        dead_commands=_dead_commands(tx),
+        unknown_payments=_unknown_payments(tx),
+        stuck_refunds=_stuck_refunds(tx),
+        failed_refunds=_failed_refunds(tx),
+        owed=_owed(tx),
+        messages=_messages(tx),
+        letters=_letters(tx),
+    )
+
+
+def count(tx: Tx, now: datetime) -> int:
+    """How many things stand on the page, by the same words of SQL; one statement."""
+    kinds = (
+        BROKEN,
+        UNCONFIRMED,
+        "from lock_commands where dead_at is not null",
+        "from payments where state = 'unknown'",
+        UNSENT_REFUND,
+        FAILED,
+        OWED,
+        WAITING_MESSAGE,
+        "from dead_letters where closed_at is null",
+    )
+    parts = " + ".join(f"(select count(*) {kind})" for kind in kinds)
+    return int(tx.scalar(f"select {parts}", now=now))
+
+
+def _broken_keys(tx: Tx, now: datetime) -> Rows:
+    return tx.rows(
+        f"""
+        select x.id, x.state, x.failure, {GUEST}, s.version, p.code as space_code, d.name_ja,
+               d.name_en, {_since("entry_key")} as at
+        from entry_keys x {AT_DOOR}
+        where x.id in (select x.id {BROKEN})
+        order by at, x.id limit :most
+        """,
+        now=now,
+        most=MOST,
+    )
+
+
+def _unconfirmed_keys(tx: Tx, now: datetime) -> Rows:
+    return tx.rows(
+        f"""
+        select x.id, x.state, x.observed, x.door_id, {GUEST}, s.version, s.state as stay_state,
+               p.code as space_code, d.name_ja, d.name_en, {_since("entry_key")} as at
+        from entry_keys x {AT_DOOR}
+        where x.id in (select x.id {UNCONFIRMED})
+        order by at, x.id limit :most
+        """,
+        now=now,
+        most=MOST,
+    )
+
+
+def _dead_commands(tx: Tx) -> Rows:
+    return tx.rows(
+        f"""
+        select c.id, c.kind, c.attempts, c.last_error, c.dead_at as at, {GUEST},
+               p.code as space_code, d.name_ja, d.name_en
+        from lock_commands c join entry_keys x on x.id = c.key_id {AT_DOOR}
+        where c.dead_at is not null
+        order by c.dead_at, c.no limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _unknown_payments(tx: Tx) -> Rows:
+    return tx.rows(
+        f"""
+        select x.id, x.purpose, x.amount, x.currency, x.last_error, {GUEST},
+               {_since("payment")} as at
+        from payments x {OF_STAY}
+        where x.state = 'unknown'
+        order by at, x.id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _stuck_refunds(tx: Tx) -> Rows:
+    return tx.rows(
+        f"""
+        select x.id, x.state, x.payment_id, x.amount, x.currency, x.reason, x.last_error,
+               x.attempts, {GUEST}, x.created_at as at
+        from refunds x {OF_STAY}
+        where x.id in (select x.id {UNSENT_REFUND})
+        order by x.created_at, x.id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _failed_refunds(tx: Tx) -> Rows:
+    return tx.rows(
+        f"""
+        select x.id, x.payment_id, x.amount, x.currency, x.reason, x.failure, {GUEST},
+               {_since("refund")} as at
+        from refunds x {OF_STAY}
+        where x.id in (select x.id {FAILED})
+        order by at, x.id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _owed(tx: Tx) -> Rows:
+    return tx.rows(
+        f"""
+        select open.amount, s.currency, s.state as stay_state, {GUEST}, x.at
+        {OWED}
+        order by x.at, x.stay_id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _messages(tx: Tx) -> Rows:
+    return tx.rows(
+        f"""
+        select x.id, x.event_type, x.channel, x.recipient, x.attempts, x.last_error, {GUEST},
+               case when x.dead_at is not null then 'dead' else 'unknown' end as state,
+               coalesce(x.dead_at, x.unknown_at) as at
+        from outbox x {OF_STAY}
+        where x.id in (select x.id {WAITING_MESSAGE})
+        order by at, x.id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _letters(tx: Tx) -> Rows:
+    """Some belong to no house yet: an event that names nothing of ours. Any house may see them."""
+    return tx.rows(
+        """
+        select d.id, d.source_kind, d.title, d.error, d.at,
+               exists (select 1 from webhook_events e where e.id = d.source_id) as replayable
+        from dead_letters d
+        where d.closed_at is null
+        order by d.at, d.id limit :most
+        """,
+        most=MOST,
+    )

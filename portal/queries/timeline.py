@@ -1,0 +1,223 @@
+"""What happened to a stay, a payment, a key or a message: every record of it, in order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from portal.db import Tx
+from portal.policies.door_at import Retimed, Step
+from portal.queries.stay_page import MESSAGE_END, MESSAGE_STATE
+
+Kind = Literal["stay", "payment", "key", "message"]
+KINDS: tuple[Kind, ...] = ("stay", "payment", "key", "message")
+
+MOST = 500
+"""Moments of one page. A subject with more than that has a story of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`moments`: the latest `MOST`, the oldest of them first. `more`: there are older ones."""
+
+    head: Row[Any]
+    moments: Sequence[Row[Any]]
+    keys: Sequence[Row[Any]]
+    more: bool
+
+
+_HEADS: Mapping[Kind, str] = {
+    "stay": """
+        select s.id as stay_id, s.code as stay_code, g.name as guest, s.currency, s.state
+        from stays s join guests g on g.id = s.guest_id where s.id = :id
+    """,
+    "payment": """
+        select p.stay_id, s.code as stay_code, g.name as guest, p.currency, p.state, p.purpose,
+               p.amount
+        from payments p left join stays s on s.id = p.stay_id
+        left join guests g on g.id = s.guest_id where p.id = :id
+    """,
+    "key": """
+        select k.stay_id, s.code as stay_code, g.name as guest, s.currency, k.state, k.starts_at,
+               k.ends_at, s.ends_at as stay_ends_at, p.code as space_code, d.name_ja, d.name_en
+        from entry_keys k join stays s on s.id = k.stay_id join guests g on g.id = s.guest_id
+        join spaces p on p.id = k.space_id join doors d on d.id = k.door_id where k.id = :id
+    """,
+    "message": f"""
+        select o.stay_id, s.code as stay_code, g.name as guest, s.currency, o.event_type,
+               o.channel, o.recipient, o.locale, o.attempts, o.last_error, {MESSAGE_STATE} as state
+        from outbox o left join stays s on s.id = o.stay_id
+        left join guests g on g.id = s.guest_id where o.id = :id
+    """,
+}
+
+# Rows of state machines that the subject is, or that are its own.
+_SUBJECTS: Mapping[Kind, str] = {
+    "stay": """
+        select 'stay' as machine, cast(:id as uuid) as id
+        union all select 'entry_key', id from entry_keys where stay_id = :id
+        union all select 'payment', id from payments where stay_id = :id
+        union all select 'refund', id from refunds where stay_id = :id
+    """,
+    "payment": """
+        select 'payment' as machine, cast(:id as uuid) as id
+        union all select 'refund', id from refunds where payment_id = :id
+    """,
+    "key": "select 'entry_key' as machine, cast(:id as uuid) as id",
+    "message": "select '' as machine, cast(null as uuid) as id where false",
+}
+
+# A message names its fact in the second part of its dedupe key.
+_MESSAGES: Mapping[Kind, str] = {
+    "stay": "o.stay_id = :id",
+    "payment": """o.stay_id = (select stay_id from payments where id = :id)
+        and split_part(o.dedupe_key, ':', 2) in (select id::text from subjects)""",
+    "key": """o.stay_id = (select stay_id from entry_keys where id = :id)
+        and split_part(o.dedupe_key, ':', 2) = cast(:id as text)""",
+    "message": "o.id = :id",
+}
+
+_LEDGER: Mapping[Kind, str] = {
+    "stay": "l.stay_id = :id",
+    "payment": """l.stay_id = (select stay_id from payments where id = :id)
+        and (l.payment_id = :id or l.refund_id in (select id from subjects))""",
+    "key": "false",
+    "message": "false",
+}
+
+_COMMANDS: Mapping[Kind, str] = {
+    "stay": "c.key_id in (select id from subjects where machine = 'entry_key')",
+    "payment": "false",
+    "key": "c.key_id = :id",
+    "message": "false",
+}
+
+_STORY = """
+    with subjects as (
+        {subjects}
+    ), moved as (
+        select t.* from subjects join transitions t
+        on t.machine = subjects.machine and t.subject_id = subjects.id
+    ), messages as (
+        select o.event_type, o.created_at, o.request_id, o.last_error, o.sending_at,
+               {message_state} as state, {message_end} as ended_at
+        from outbox o where {messages}
+    ), commands as (
+        select c.* from lock_commands c where {commands}
+    ), events as (
+        select e.type, e.event_id, e.received_at, e.completed_at, e.outcome, e.request_id
+        from webhook_events e
+        where e.request_id in (select request_id from moved where request_id <> '')
+    )
+    select at, machine as kind, event, verb, reason as detail, actor_kind, actor_name,
+           null::bigint as amount, request_id, id as seq from moved
+    union all
+    select l.at, 'ledger', l.kind, null, l.memo, l.actor_kind, l.actor_name, l.amount,
+           l.request_id, l.id from ledger_lines l where {ledger}
+    union all
+    select a.at, 'gate', a.code, null, null, a.actor_kind, a.actor_name, null, a.request_id, a.id
+    from gate_audits a where {gate}
+    union all
+    select created_at, 'message', 'waiting', null, event_type, 'system', 'monban', null,
+           request_id, 0 from messages
+    union all
+    select ended_at, 'message', state, null, event_type, 'system', 'monban', null, request_id, 2
+    from messages where ended_at is not null
+    union all
+    select created_at, 'lock', kind, null, null, 'system', 'monban', null, request_id, no
+    from commands
+    union all
+    select coalesce(done_at, dead_at), 'lock', case when done_at is null then 'given_up'
+           else 'done' end, null, coalesce(result, last_error), 'system', 'monban', null,
+           request_id, no
+    from commands where done_at is not null or dead_at is not null
+    union all
+    select received_at, 'webhook', 'received', null, type, 'provider', 'provider', null,
+           request_id, 0 from events
+    union all
+    select completed_at, 'webhook', outcome, null, type, 'system', 'monban', null, request_id, 9
+    from events where completed_at is not null
+    order by at desc, seq desc
+    limit :most
+"""
+
+_GATE: Mapping[Kind, str] = {
+    "stay": """a.stay_id = :id and a.at >= (
+        select min(t.at) from transitions t where t.machine = 'stay' and t.subject_id = :id)""",
+    "payment": "false",
+    "key": "false",
+    "message": "false",
+}
+
+
+def load(tx: Tx, kind: Kind, subject_id: UUID) -> Timeline | None:
+    """None when the house has no such row. Three statements at most."""
+    head = tx.row(_HEADS[kind], id=subject_id)
+    if head is None:
+        return None
+    sql = _STORY.format(
+        subjects=_SUBJECTS[kind],
+        messages=_MESSAGES[kind],
+        message_state=MESSAGE_STATE,
+        message_end=MESSAGE_END,
+        ledger=_LEDGER[kind],
+        commands=_COMMANDS[kind],
+        gate=_GATE[kind],
+    )
+    found = tx.rows(sql, id=subject_id, most=MOST + 1)
+    keys = _keys(tx, subject_id) if kind == "stay" else []
+    return Timeline(head, list(reversed(found[:MOST])), keys, len(found) > MOST)
+
+
+def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+    return tx.rows(
+        """
+        select k.id, k.state, d.name_ja, d.name_en, p.code as space_code
+        from entry_keys k join doors d on d.id = k.door_id join spaces p on p.id = k.space_id
+        where k.stay_id = :stay order by k.created_at, k.id
+        """,
+        stay=stay_id,
+    )
+
+
+def steps(tx: Tx, key_id: UUID) -> list[Step]:
+    """What became of a key, in order."""
+    rows = tx.rows(
+        """
+        select at, to_state, actor_name from transitions
+        where machine = 'entry_key' and subject_id = :key order by at, id
+        """,
+        key=key_id,
+    )
+    return [Step(row.at, row.to_state, row.actor_name) for row in rows]
+
+
+def retimed(tx: Tx, key: Row[Any]) -> list[Retimed]:
+    """When the stay's end moved, and with it the key's: the stay's own records say from where to
+    where. What the lock adds to the end is the difference that stands now."""
+    lag = key.ends_at - key.stay_ends_at
+    rows = tx.rows(
+        """
+        select at, reason from transitions
+        where machine = 'stay' and subject_id = :stay and verb = 'change_times' order by at, id
+        """,
+        stay=key.stay_id,
+    )
+    found = []
+    for row in rows:
+        before, _, after = (row.reason or "").partition(" → ")
+        ends = [_end_of(period) for period in (before, after)]
+        if ends[0] and ends[1]:
+            found.append(Retimed(row.at, ends[0] + lag, ends[1] + lag))
+    return found
+
+
+def _end_of(period: str) -> datetime | None:
+    """The second instant of `iso/iso`."""
+    try:
+        return datetime.fromisoformat(period.partition("/")[2])
+    except ValueError:
+        return None
