@@ -7,6 +7,9 @@ OURS := .venv/bin/python
 UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-annotate --custom-compile-command 'make lock' $(UPGRADE)
 
+# Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup run reset test walkthrough check fix translations lock
 
 help:

@@ -27,6 +27,8 @@ from typing import IO, Any
 ROOT = Path(__file__).resolve().parent.parent
 SAYS_URL = re.compile(r"\b(listening|control)(?: at:)? +(https?://\S+)", re.IGNORECASE)
 PR_SET_PDEATHSIG = 1
+# Lines as they come; and bytecode is kept, or every start compiles its libraries anew.
+PYTHON_SETTINGS = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
 
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -135,7 +137,7 @@ def start(
             stdin=subprocess.DEVNULL,
             stdout=stdout or output,
             stderr=output,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+            env={**os.environ, **PYTHON_SETTINGS, **(env or {})},
             cwd=cwd,
             start_new_session=True,
             preexec_fn=lambda: follow_parent(stop_signal, us),

@@ -70,18 +70,11 @@ class House:
             )
             self.keep(mail, SMTP_URL=mail.also["smtp"])
         if "SEAM_API_KEY" not in self.given:
-            self.stand_in(
-                "seam",
-                8002,
-                "SEAM_ENDPOINT",
-                "--api-key",
-                self.env["SEAM_API_KEY"],
-                *(f"--device={device_id}={name}" for device_id, name in DEVICES.items()),
-                *self.webhook("seam"),
-            )
+            doors = [f"--device={device_id}={name}" for device_id, name in DEVICES.items()]
+            key = ("--api-key", self.env["SEAM_API_KEY"])
+            self.stand_in("seam", 8002, "SEAM_ENDPOINT", *doors, *key, *self.told_back("seam"))
         if "STRIPE_SECRET_KEY" not in self.given:
-            kept = ("--state-file", str(var.VAR / "stripe.json"))
-            self.stand_in("stripe", 8001, "STRIPE_API_BASE", *kept, *self.webhook("stripe"))
+            self.stand_in("stripe", 8001, "STRIPE_API_BASE", *self.told_back("stripe"))
         if "LINE_CHANNEL_TOKEN" not in self.given:
             token = ("--token", self.env["LINE_CHANNEL_TOKEN"])
             self.stand_in("line", 8003, "LINE_API_BASE", *token)
@@ -92,7 +85,8 @@ class House:
         part = begin(*args, port=port, env=self.env, log=self.log(name), wait=False)
         self.keep(part, **{setting: f"http://{parts.HOST}:{port}"})
 
-    def webhook(self, provider: str) -> tuple[str, ...]:
+    def told_back(self, provider: str) -> tuple[str, ...]:
+        """Where it keeps its memory, and where it sends its webhooks, signed with what."""
         secret = self.env[f"{provider.upper()}_WEBHOOK_SECRET"]
         return ("--webhook-url", f"{self.address}/webhooks/{provider}", "--webhook-secret", secret)
 

@@ -24,8 +24,9 @@ def screen(env: Mapping[str, str], told: Mapping[str, Any], parts: Mapping[str, 
         for name, what in WHAT_IT_IS.items()
         if name in parts
     ]
+    lines += section("Demo data", named(told, is_link=False))
     lines += section("Log in as", logins(told.get("logins", [])))
-    lines += section("Links", links({k: v for k, v in told.items() if k != "logins"}))
+    lines += section("Links", named(told, is_link=True))
     if "stripe" in parts:
         lines += section("Test cards (any later expiry, any CVC)", cards())
     lines += ["", "  Logs: var/log/.  Ctrl-C closes the house, `make reset` empties it.", ""]
@@ -43,10 +44,10 @@ def logins(people: Any) -> Iterator[str]:
         yield "  ".join(f"{value!s:<24}" for value in person.values()).rstrip()
 
 
-def links(told: Mapping[str, Any]) -> Iterator[str]:
+def named(told: Mapping[str, Any], *, is_link: bool) -> Iterator[str]:
     for name, value in told.items():
-        if isinstance(value, str):
-            yield f"{name.replace('_', ' '):<14} {value}"
+        if isinstance(value, str) and ("://" in value) == is_link:
+            yield f"{name.replace('_', ' '):<18} {value}"
 
 
 def cards() -> Iterator[str]:
