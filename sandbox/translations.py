@@ -30,6 +30,7 @@ KEYWORDS = {
     "lazy_npgettext": ((1, "c"), 2, 3),
     "_l": None,
     "_lp": ((1, "c"), 2),
+    "_ln": (1, 2),
 }
 
 

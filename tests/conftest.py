@@ -97,11 +97,12 @@ def the_app(configured: Config) -> Flask:
 
 
 @pytest.fixture
-def app(the_app: Flask, database: dict[str, str]) -> Iterator[Flask]:
+def app(the_app: Flask, database: dict[str, str], configured: Config) -> Iterator[Flask]:
     """The portal over an empty database and an empty queue."""
     yield the_app
     clock.set_source(None)
     wipe(database["DATABASE_OWNER_URL"])
+    doorbell.configure(configured.redis_url)  # a test may have made an app with another queue
     doorbell.connection().flushall()
 
 

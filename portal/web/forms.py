@@ -21,6 +21,7 @@ from flask_wtf.csrf import CSRFError, generate_csrf, validate_csrf
 from itsdangerous import SignatureExpired
 from wtforms import Field, HiddenField, SelectField, StringField, TextAreaField, ValidationError
 from wtforms.csrf.core import CSRF
+from wtforms.fields.choices import SelectChoice  # type: ignore[attr-defined]
 from wtforms.validators import StopValidation
 from wtforms.widgets import DateInput, DateTimeLocalInput, HiddenInput, TextInput, TimeInput
 
@@ -371,7 +372,15 @@ class Moment(Field):
 
 
 class Choice(SelectField):
-    """One of `choices`; the message of a crafted value is ours."""
+    """One of `choices`, pairs of value and words; the message of a crafted value is ours."""
+
+    @property
+    def choices(self) -> Any:
+        return self._choices
+
+    @choices.setter
+    def choices(self, pairs: Any) -> None:
+        self._choices = [SelectChoice(value, words) for value, words in pairs or ()]
 
     def pre_validate(self, form: Any) -> None:
         if not any(self.data == value for value, *_ in self.iter_choices()):

@@ -29,12 +29,12 @@ def the_trial_app(configured: Config) -> Flask:
 
 
 @pytest.fixture
-def trial_cast(app: Flask, the_trial_app: Flask) -> Iterator[Cast]:
+def trial_cast(app: Flask, the_trial_app: Flask) -> Cast:
     """The cast, in the app with the trial page."""
     trial.runs.clear()
     trial.made.clear()
     the_trial_app.config["PROPAGATE_EXCEPTIONS"] = False
-    yield Cast(the_trial_app)
+    return Cast(the_trial_app)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from flask import Blueprint, Flask, render_template, request, url_for
 from jinja2 import ChoiceLoader, DictLoader
-from wtforms import SelectField
 
 from portal import clock
 from portal.db import Actor, Tx

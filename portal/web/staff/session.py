@@ -8,8 +8,7 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from flask_babel import refresh
 from flask_login import login_user, logout_user
 from werkzeug.wrappers import Response as AnyResponse
-from wtforms import PasswordField, StringField
-from wtforms.validators import Length
+from wtforms import PasswordField
 
 from portal import clock, log, seal
 from portal.db import transaction
@@ -24,8 +23,17 @@ HOURS = 12
 
 
 class SignInForm(forms.Form):
-    email = StringField(_l("E-mail"), [forms.required(), Length(max=254)])
-    password = PasswordField(_l("Password"), [forms.required(), Length(max=passwords.LONGEST)])
+    email = forms.Text(
+        _l("E-mail"),
+        [forms.required()],
+        most=254,
+        render_kw={"type": "email", "autocomplete": "username", "autocapitalize": "none"},
+    )
+    password = PasswordField(
+        _l("Password"),
+        [forms.required(), forms.AtMost(passwords.LONGEST)],
+        render_kw={"autocomplete": "current-password"},
+    )
 
 
 class PlainForm(forms.Form):
@@ -53,7 +61,7 @@ def begin() -> AnyResponse | str:
     form = SignInForm()
     if not form.validate():
         return answer.form_again(_sign_in_page(form))
-    found = _who((form.email.data or "").strip(), form.password.data or "")
+    found = _who(form.email.data or "", form.password.data or "")
     if found is None:
         form.password.errors = [_l("E-mail or password is not right.")]
         return answer.form_again(_sign_in_page(form))
@@ -125,11 +133,10 @@ def _wanted() -> str:
 
 def _who(email: str, password: str) -> UUID | None:
     """The person with this password. The check takes as long for an unknown address."""
-    usable = forms.is_clean(email) and forms.is_clean(password)
     with transaction(None) as tx:
         found = tx.row(
             "select id, password_hash from staff where lower(email) = lower(:email) and active",
-            email=email if usable else "",
+            email=email,
         )
     if not passwords.matches(found.password_hash if found else None, password) or found is None:
         log.get(__name__).info("sign_in_failed", known=found is not None)
