@@ -10,8 +10,8 @@ from sandbox.checks.translations import problems
 MAPPING = '[[tool.babel.mappings]]\nmethod = "python"\npattern = "portal/**.py"\n'
 CODE = """
 _("Hello %(name)s")
-ngettext("%(num)d night", "%(num)d nights", n)
-lazy_pgettext("door", "Open")
+_ln("%(num)d night", "%(num)d nights", n)
+_lp("door", "Open")
 """
 WORDS = {
     "ja": (
