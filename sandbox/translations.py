@@ -29,6 +29,7 @@ KEYWORDS = {
     "lazy_pgettext": ((1, "c"), 2),
     "lazy_npgettext": ((1, "c"), 2, 3),
     "_l": None,
+    "_ln": (1, 2),
     "_lp": ((1, "c"), 2),
     "_ln": (1, 2),
 }
