@@ -4,6 +4,7 @@ One cluster and one migrated database a session; after a test that wrote, its ro
 """
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,16 +38,24 @@ SECRETS = {
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
+def folder() -> Iterator[Path]:
+    """Not one of pytest's own: each new session closes those to other accounts, and as root the
+    database server has another account."""
+    with tempfile.TemporaryDirectory(prefix="monban-test-", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+@pytest.fixture(scope="session")
+def server(folder: Path) -> Iterator[Part]:
     """PostgreSQL 18, quick and forgetful. `server.url` is the superuser's."""
-    part = parts.postgres(tmp_path_factory.mktemp("pg") / "data", fast=True)
+    part = parts.postgres(folder / "data", fast=True)
     yield part
     part.stop()
 
 
 @pytest.fixture(scope="session")
-def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
-    part = parts.valkey(tmp_path_factory.mktemp("valkey"))
+def queue(folder: Path) -> Iterator[Part]:
+    part = parts.valkey(folder / "valkey")
     yield part
     part.stop()
 
