@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from flask import Flask, current_app, g, request, url_for
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -206,7 +206,8 @@ def _people() -> dict[str, Any]:
 def _here() -> str:
     """Path and query of this page, to come back to; after a post, of the page that sent it."""
     if request.method == "GET":
-        query = request.query_string.decode("latin-1")
+        # Bytes that a client did not escape are escaped here: no page could hold them.
+        query = quote(request.query_string, safe="%/:?@!$&'()*+,;=-._~")
         return request.path + (f"?{query}" if query else "")
     sender = urlsplit(request.referrer or "")
     query = f"?{sender.query}" if sender.query else ""
