@@ -1,23 +1,20 @@
 """The guest's page of a stay: what it says of money and of the door, in both languages."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from uuid import uuid4
 from xml.etree.ElementTree import Element
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import event
 from werkzeug.test import TestResponse
 
 from portal import clock, seal
-from portal.db import SYSTEM, db
+from portal.db import SYSTEM
 from portal.verbs import cash, keys, stay_changes, stays
 from tests.cast import Booked
 from tests.web.audit import audit, by_id, form_data, main_of, words
-from tests.web.guest.conftest import Shop
+from tests.web.shop import Shop, counted
 
 
 def read(client: FlaskClient, token: str, lang: str = "en") -> Element:
@@ -57,22 +54,6 @@ def paid_in_cash(shop: Shop, booked: Booked, amount: int = 6000) -> None:
 def in_house(shop: Shop, booked: Booked) -> None:
     paid_in_cash(shop, booked)
     shop.take_in(booked)
-
-
-@contextmanager
-def counted(shop: Shop) -> Iterator[list[str]]:
-    said: list[str] = []
-    with shop.app.app_context():
-        engine = db.engine
-
-    def note(_c: object, _cur: object, statement: str, *_rest: object) -> None:
-        said.append(statement)
-
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield said
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
 
 
 def test_what_is_booked_and_what_is_owed(shop: Shop, client: FlaskClient, lang: str) -> None:
@@ -321,7 +302,7 @@ def test_guessing_links_is_slowed_and_good_links_are_never_counted(
 def test_a_get_changes_nothing(shop: Shop, client: FlaskClient) -> None:
     booked = shop.cast.book(deposit_due=2000)
     payment_id = shop.open_payment(booked, "deposit")
-    with counted(shop) as said:
+    with counted(shop.app) as said:
         for path in ("", "/return", "/return?redirect_status=succeeded", f"/pay/{payment_id}"):
             assert client.get(f"/g/{booked.token}{path}").status_code == 200
     writes = [
@@ -337,7 +318,7 @@ def test_statements_of_the_page(shop: Shop, client: FlaskClient) -> None:
     payment_id = shop.open_payment(booked, "deposit")
     client.get(f"/g/{booked.token}")
     for path, most in (("", 7), ("/return", 6), (f"/pay/{payment_id}", 4)):
-        with counted(shop) as said:
+        with counted(shop.app) as said:
             client.get(f"/g/{booked.token}{path}")
         assert len(said) <= most, said
 
