@@ -94,7 +94,10 @@ def form_data(page: Element, action: str | None = None) -> dict[str, str]:
 def _selected(select: Element) -> str:
     options = list(select.iter("option"))
     chosen = [option for option in options if "selected" in option.attrib] or options[:1]
-    return (chosen[0].get("value") or words(chosen[0])) if chosen else ""
+    if not chosen:
+        return ""
+    value = chosen[0].get("value")
+    return words(chosen[0]) if value is None else value
 
 
 def _document(page: Element, response: TestResponse, lang: str | None) -> list[str]:
