@@ -99,20 +99,23 @@ def claim(
     updated means that it is ours. `only` names one event id, for the inline mode."""
     return tx.rows(
         """
-        update webhook_events e
-        set claimed_at = now(), claim_token = :token, attempts = e.attempts + 1
-        from (
-            select id from webhook_events
-            where state = 'processing' and next_attempt_at <= now()
-              and (claimed_at is null or claimed_at < now() - :lease)
-              and (cast(:only as text) is null or event_id = :only)
-            order by next_attempt_at, created
-            limit :at_most
-            for update skip locked
-        ) due
-        where e.id = due.id
-        returning e.id, e.source, e.event_id, e.type, e.created, e.livemode, e.account,
-                  e.payload, e.attempts, e.received_at, e.request_id
+        with claimed as (
+            update webhook_events e
+            set claimed_at = now(), claim_token = :token, attempts = e.attempts + 1
+            from (
+                select id from webhook_events
+                where state = 'processing' and next_attempt_at <= now()
+                  and (claimed_at is null or claimed_at < now() - :lease)
+                  and (cast(:only as text) is null or event_id = :only)
+                order by next_attempt_at, created
+                limit :at_most
+                for update skip locked
+            ) due
+            where e.id = due.id
+            returning e.id, e.source, e.event_id, e.type, e.created, e.livemode, e.account,
+                      e.payload, e.attempts, e.received_at, e.request_id
+        )
+        select * from claimed order by created, received_at
         """,
         token=token,
         lease=LEASE,

@@ -53,6 +53,11 @@ def done(tx: Tx, command_id: UUID, token: UUID, result: str) -> bool:
     )
 
 
+def supersede(tx: Tx, command_id: UUID, token: UUID) -> bool:
+    """It is no longer wanted. `unknown_at` stays: what was lost may still reach the lock."""
+    return _settle(tx, command_id, token, "done_at = now(), result = :note", "superseded")
+
+
 def put_off(tx: Tx, command_id: UUID, token: UUID, pause: timedelta, error: str) -> bool:
     """Nothing was done. Release the claim and try again after `pause`."""
     return _settle(
@@ -71,8 +76,7 @@ def unknown(tx: Tx, command_id: UUID, token: UUID, pause: timedelta, error: str)
         tx,
         command_id,
         token,
-        "unknown_at = coalesce(unknown_at, now()), next_attempt_at = now() + :pause,"
-        " last_error = :note",
+        "unknown_at = now(), next_attempt_at = now() + :pause, last_error = :note",
         error,
         pause=pause,
     )

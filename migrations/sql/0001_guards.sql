@@ -131,24 +131,28 @@ language sql stable security definer set search_path = pg_catalog, public
 as $$ select id from facilities where slug = wanted $$;
 
 -- Claims: counted, leased in the database's own time, skipping what another worker holds. --------
+-- An update returns its rows in no order, so the claimed ones are put in order once more.
 create function claim_outbox(claim uuid, at_most int, lease interval)
 returns table (id uuid, facility_id uuid)
 language sql volatile security definer set search_path = pg_catalog, public
 as $$
-    update outbox o
-    set claimed_at = now(), claim_token = claim, attempts = o.attempts + 1
-    from (
-        select d.id from outbox d
-        where d.sent_at is null and d.suppressed_at is null and d.withdrawn_at is null
-          and d.dropped_at is null and d.dead_at is null and d.unknown_at is null
-          and d.next_attempt_at <= now() and d.not_before <= now()
-          and (d.claimed_at is null or d.claimed_at < now() - lease)
-        order by d.priority, d.next_attempt_at
-        limit at_most
-        for update skip locked
-    ) due
-    where o.id = due.id
-    returning o.id, o.facility_id
+    with claimed as (
+        update outbox o
+        set claimed_at = now(), claim_token = claim, attempts = o.attempts + 1
+        from (
+            select d.id from outbox d
+            where d.sent_at is null and d.suppressed_at is null and d.withdrawn_at is null
+              and d.dropped_at is null and d.dead_at is null and d.unknown_at is null
+              and d.next_attempt_at <= now() and d.not_before <= now()
+              and (d.claimed_at is null or d.claimed_at < now() - lease)
+            order by d.priority, d.next_attempt_at
+            limit at_most
+            for update skip locked
+        ) due
+        where o.id = due.id
+        returning o.id, o.facility_id, o.priority, o.next_attempt_at
+    )
+    select c.id, c.facility_id from claimed c order by c.priority, c.next_attempt_at
 $$;
 
 create function claim_lock_commands(claim uuid, at_most int, lease interval)

@@ -18,7 +18,10 @@ def poll_due(house: House) -> int:
     with transaction(None) as tx:
         due = tx.rows("select id, facility_id from keys_to_poll(:batch)", batch=BATCH)
     for row in due:
-        poll(house.desk(row.facility_id), row.id)
+        try:
+            poll(house.desk(row.facility_id), row.id)
+        except Exception:  # one key that cannot be read holds up no other
+            logger.exception("poll_broken", key=str(row.id))
     return len(due)
 
 
@@ -41,6 +44,8 @@ def poll(desk: Desk, key_id: UUID) -> None:
             status=code.status if code else None,
             errors=code.errors if code else (),
         )
+        if code is not None and code.status != "removing":
+            keys.insist(tx, key_id)
 
 
 logger = log.get(__name__)

@@ -47,12 +47,14 @@ def run(desk: Desk, command_id: UUID, token: UUID) -> None:
             _lost(desk, command, token, fault)
         except Rejected as fault:
             _refused(desk, command, token, fault)
+        except Exception as fault:  # noqa: BLE001 (a command that cannot be run holds up no other)
+            _put_off(desk, command, token, fault)
 
 
 def _set(desk: Desk, command: Row[Any], token: UUID) -> None:
     """The code is looked for by its own name before it is made: there is no idempotency key."""
     if command.state not in ("requested", "missing"):
-        _done(desk, command, token, "superseded")
+        _superseded(desk, command, token)
         return
     code = desk.locks.find_code(command.device_id, command.code_name)
     if code is None:
@@ -69,7 +71,7 @@ def _set(desk: Desk, command: Row[Any], token: UUID) -> None:
 def _update(desk: Desk, command: Row[Any], token: UUID) -> None:
     """The same code, another end. An unclear update is read back before it is repeated."""
     if command.state not in LIVE or command.provider_code_id is None:
-        _done(desk, command, token, "superseded")
+        _superseded(desk, command, token)
         return
     if command.unknown_at is not None:
         code = desk.locks.get_code(command.provider_code_id)
@@ -153,9 +155,9 @@ def _heard(
             )
 
 
-def _done(desk: Desk, command: Row[Any], token: UUID, result: str) -> None:
+def _superseded(desk: Desk, command: Row[Any], token: UUID) -> None:
     with desk.transaction() as tx:
-        lock_commands.done(tx, command.id, token, result)
+        lock_commands.supersede(tx, command.id, token)
 
 
 def _wait(desk: Desk, command: Row[Any], token: UUID, why: str) -> None:
@@ -163,7 +165,7 @@ def _wait(desk: Desk, command: Row[Any], token: UUID, why: str) -> None:
         lock_commands.put_off(tx, command.id, token, SETTLES, why)
 
 
-def _put_off(desk: Desk, command: Row[Any], token: UUID, fault: EdgeError) -> None:
+def _put_off(desk: Desk, command: Row[Any], token: UUID, fault: Exception) -> None:
     with desk.transaction() as tx:
         if command.attempts >= backoff.DOOR_LIMIT:
             lock_commands.bury(tx, command.id, token, _said(fault))
@@ -191,8 +193,8 @@ def _refused(desk: Desk, command: Row[Any], token: UUID, fault: EdgeError) -> No
     logger.error("lock_refused", command=str(command.id), error=_said(fault))
 
 
-def _said(fault: EdgeError) -> str:
-    return f"{type(fault).__name__}: {fault.code or ''} {fault}"[:500]
+def _said(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {getattr(fault, 'code', None) or ''} {fault}"[:500]
 
 
 logger = log.get(__name__)

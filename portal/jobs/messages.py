@@ -1,10 +1,12 @@
 """The outbox's dispatch: the only place that speaks to a channel."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import Row
+from sqlalchemy.exc import DBAPIError
 
 from portal import letters, log, outbox, seal
 from portal.db import Tx, transaction
@@ -26,8 +28,12 @@ def dispatch_due(house: House) -> int:
 
 def dispatch(house: House, facility_id: UUID, message_id: UUID, token: UUID) -> None:
     """One message. A poison row is put off or buried alone; it never holds up another."""
-    with transaction(facility_id) as tx:
-        row = _load(tx, message_id)
+    try:
+        with transaction(facility_id) as tx:
+            row = _load(tx, message_id)
+    except DBAPIError as fault:
+        _unreadable(facility_id, message_id, token, fault)
+        return
     if row is None:
         return
     with log.request(row.request_id or log.new_request_id()):
@@ -108,6 +114,14 @@ def _put_off(
         outbox.release(tx, row.id, token, pause, said)
 
 
+def _unreadable(facility_id: UUID, message_id: UUID, token: UUID, fault: DBAPIError) -> None:
+    """Its own row cannot be read as a message: to the database it is a payload that is none."""
+    with transaction(facility_id) as tx:
+        row = tx.row("select id, attempts from outbox where id = :id", id=message_id)
+    if row is not None:
+        _put_off(facility_id, row, token, fault, None)
+
+
 def _lost(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -> None:
     """LINE may be asked again under the same key. E-mail may not: a person decides."""
     if row.channel == "line":
@@ -124,7 +138,7 @@ def _rejected(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -
             outbox.bury(tx, row.id, token, _said(fault))
         elif outbox.replace(tx, row.id, token, _said(fault)):
             event_type, _, fact = row.dedupe_key.partition(":")
-            contact = outbox.contact_of(tx, row.stay_id)
+            contact = replace(outbox.contact_of(tx, row.stay_id), preferred_locale=row.locale)
             outbox.put(
                 tx,
                 contact,

@@ -18,7 +18,10 @@ def read_due(house: House) -> int:
     with transaction(None) as tx:
         due = tx.rows("select id, facility_id from payments_to_read(:batch)", batch=BATCH)
     for row in due:
-        read(house.desk(row.facility_id), row.id)
+        try:
+            read(house.desk(row.facility_id), row.id)
+        except Exception:  # one payment that cannot be read holds up no other
+            logger.exception("payment_unread", payment=str(row.id))
     return len(due)
 
 

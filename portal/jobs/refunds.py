@@ -2,6 +2,7 @@
 
 from uuid import UUID, uuid4
 
+from portal import log
 from portal.db import SYSTEM, transaction
 from portal.jobs.house import House
 from portal.policies import backoff
@@ -23,7 +24,10 @@ def send_due(house: House) -> int:
         )
     for row in due:
         desk = house.desk(row.facility_id)
-        refunds.send(desk, SYSTEM, row.id)
+        try:
+            refunds.send(desk, SYSTEM, row.id)
+        except Exception:  # one refund that cannot be sent holds up no other
+            logger.exception("refund_broken", refund=str(row.id))
         _give_back(desk, row.id, token)
     return len(due)
 
@@ -43,3 +47,6 @@ def _give_back(desk: Desk, refund_id: UUID, token: UUID) -> None:
                 token=token,
                 pause=backoff.wait(backoff.MONEY, row.attempts),
             )
+
+
+logger = log.get(__name__)

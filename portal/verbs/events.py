@@ -17,7 +17,7 @@ def replay(tx: Tx, actor: Actor, letter_id: UUID) -> Outcome:
         return Refused(Code.NOT_FOUND)
     if letter.closed_at is not None:
         return Noop(Code.EVENT_ALREADY_HANDLED, subject=letter_id)
-    tx.run(
+    again = tx.run(
         """
         insert into webhook_events (source, event_id, type, state, created, livemode, account,
             api_version, payload, headers, request_id)
@@ -28,6 +28,8 @@ def replay(tx: Tx, actor: Actor, letter_id: UUID) -> Outcome:
         letter=str(letter_id),
         event=letter.source_id,
     )
+    if again.rowcount == 0:
+        return Refused(Code.NOT_FOUND)  # kept for 30 days, and over
     _close(tx, actor, letter_id, "replayed")
     tx.ring("inbox")
     return Applied(Code.EVENT_REPLAYED, to="processing", subject=letter_id)

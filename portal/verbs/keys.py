@@ -77,14 +77,15 @@ def revoke_all(tx: Tx, actor: Actor, stay_id: UUID, *, reason: str) -> int:
     return len(live)
 
 
-def retime(tx: Tx, actor: Actor, stay: Row[Any], ends_at: datetime) -> None:
-    """The same code until another time; the lock is told, the guest hears of it once it agreed."""
+def retime(tx: Tx, actor: Actor, stay: Row[Any], ends_at: datetime) -> bool:
+    """The same code until another time; the lock is told, the guest hears of it once it agreed.
+    True when the guest will."""
     ends = ends_at + timedelta(minutes=stay.key_lag_minutes)
     rows = tx.rows(
         """
         update entry_keys set ends_at = :ends, version = version + 1
         where stay_id = :stay and state = any(:live) and ends_at <> :ends
-        returning id, version
+        returning id, version, state
         """,
         stay=stay.id,
         live=list(LIVE),
@@ -92,6 +93,7 @@ def retime(tx: Tx, actor: Actor, stay: Row[Any], ends_at: datetime) -> None:
     )
     for key in rows:
         lock_commands.order(tx, "update", key.id, fact=str(key.version))
+    return any(key.state == "issued" for key in rows)
 
 
 def observe(
@@ -108,10 +110,11 @@ def observe(
     if key is None:
         return Refused(Code.NOT_FOUND)
     event = key_observation.event_for(key.state, status, errors)
+    code_id = code_id or key.provider_code_id
     seen = {
         "observed": ":".join((status or "gone", *errors)),
         "observed_at": clock.now(),
-        "provider_code_id": code_id or key.provider_code_id,
+        "provider_code_id": code_id,
     }
     if event is None:
         _remember(tx, key_id, seen)
@@ -129,8 +132,24 @@ def observe(
     )
     if moved is None:
         return Conflict(Code.KEY_STATE_CHANGED, standing(tx, MACHINE, key_id))
-    _follow(tx, key, event, errors, consumer_key)
+    _follow(tx, key, event, errors, code_id, consumer_key)
     return Applied(_SAID[event], to=moved.to, subject=key_id)
+
+
+def insist(tx: Tx, key_id: UUID) -> None:
+    """A removal that was accepted and has not been carried out is asked for again."""
+    owed = tx.scalar(
+        """
+        select k.state = 'revoking' and not exists (
+            select 1 from lock_commands c
+            where c.key_id = k.id and c.kind = 'remove' and c.done_at is null
+        )
+        from entry_keys k where k.id = :key
+        """,
+        key=key_id,
+    )
+    if owed:
+        lock_commands.order(tx, "remove", key_id, fact=clock.now().isoformat())
 
 
 def say_changed(tx: Tx, key_id: UUID) -> None:
@@ -228,7 +247,12 @@ def _failure(event: str, errors: tuple[str, ...], status: str | None) -> dict[st
 
 
 def _follow(
-    tx: Tx, key: EntryKey, event: str, errors: tuple[str, ...], consumer_key: str | None
+    tx: Tx,
+    key: EntryKey,
+    event: str,
+    errors: tuple[str, ...],
+    code_id: str | None,
+    consumer_key: str | None,
 ) -> None:
     """What the new state asks for: words to the guest, or another code."""
     if event == "set_on_lock" and key.issued_at is None:
@@ -240,6 +264,9 @@ def _follow(
             {"key_id": str(key.id)},
             consumer_key=consumer_key,
         )
+    if event == "lock_refused" and code_id is not None and errors:
+        # The controller keeps the code and may yet set it, when nobody knows of it any more.
+        lock_commands.order(tx, "remove", key.id)
     if event == "lock_refused" and key_observation.is_duplicate(errors):
         _try_another_code(tx, key)
 

@@ -222,6 +222,9 @@ def _ask_row(
     again = tx.row("select id, state from refunds where form_key = :key", key=form_key)
     if again is not None:
         return Noop(Code.REFUND_ALREADY_ASKED, subject=again.id)
+    # A person who sees no answer presses again, on a fresh form: that would pay twice.
+    if _sum(tx, payment_id, ("unknown",)):
+        return Refused(Code.REFUND_UNKNOWN)
     left = refundable(tx, payment)
     if left <= 0:
         return Refused(Code.NOTHING_TO_REFUND)

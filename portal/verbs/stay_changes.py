@@ -65,9 +65,10 @@ def change_times(
     now = f"{starts_at.isoformat()}/{ends_at.isoformat()}"
     note(tx, actor, MACHINE, stay_id, stay.state, "change_times", f"{was} → {now}")
     _reprice(tx, actor, stay, price_change)
-    if stay.state == "admitted":
-        keys.retime(tx, actor, stay, ends_at)
-    outbox.enqueue(tx, outbox.contact_of(tx, stay_id), "stay_changed", f"{stay_id}:{seen + 1}", {})
+    told_with_the_key = stay.state == "admitted" and keys.retime(tx, actor, stay, ends_at)
+    if not told_with_the_key:
+        contact = outbox.contact_of(tx, stay_id)
+        outbox.enqueue(tx, contact, "stay_changed", f"{stay_id}:{seen + 1}", {})
     return Applied(Code.STAY_TIMES_CHANGED, to=stay.state, subject=stay_id)
 
 

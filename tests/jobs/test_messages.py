@@ -1,0 +1,466 @@
+"""The outbox's dispatch, counted at the far side: SMTP DATA and LINE pushes."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from flask import Flask
+
+from portal import outbox
+from portal.db import transaction
+from portal.jobs import drain, messages
+from portal.jobs.house import House
+from portal.outcome import Applied, Code, Noop, Refused
+from portal.verbs import messages as verbs
+from portal.verbs import stays
+from sandbox.mail import MailSink
+from sandbox.seam.running import Running
+from tests.cast import Booked, Cast
+from tests.outside import Owner, at_once, work
+from tests.verbs.test_stays import do
+
+LATER = timedelta(hours=1)
+
+
+def booked(cast: Cast, number: int = 0, **guest: Any) -> Booked:
+    """One stay, and so one message that waits."""
+    starts = datetime(2027, 1, 1, 6, tzinfo=UTC) + timedelta(days=number)
+    return cast.book(
+        guest={**cast.hanako, **guest}, starts_at=starts, ends_at=starts + timedelta(hours=12)
+    )
+
+
+def ends(owner: Owner) -> list[str]:
+    """What became of each message, oldest first."""
+    return [
+        row[0]
+        for row in owner.rows(
+            "select case when sent_at is not null then 'sent'"
+            " when suppressed_at is not null then 'suppressed'"
+            " when withdrawn_at is not null then 'withdrawn'"
+            " when dropped_at is not null then 'dropped'"
+            " when dead_at is not null then 'dead'"
+            " when unknown_at is not null then 'unknown' else 'waiting' end"
+            " from outbox order by created_at, id"
+        )
+    ]
+
+
+def enqueue(
+    house: UUID, stay: UUID, kind: str, fact: str, consumer: str | None = None, **payload: Any
+) -> None:
+    with transaction(house) as tx:
+        contact = outbox.contact_of(tx, stay)
+        outbox.enqueue(tx, contact, kind, fact, payload, consumer_key=consumer)
+
+
+def test_a_message_is_sent_once_and_remembered(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    stay = booked(cast)
+    for _ in range(3):
+        work(worker, "outbox")
+    (got,) = mail.kept
+    assert got.rcpt_to == ("hanako@guest.example",)
+    assert stay.token in got.message.get_content()
+    assert got.message["Message-ID"] == f"<{owner.one('select id from outbox')}@monban>"
+    assert ends(owner) == ["sent"]
+    assert owner.rows("select consumer_key from consumed_effects") == [(f"stay_created:{stay.id}",)]
+
+
+def test_f1_two_senders_at_once_send_each_message_once(
+    cast: Cast, worker: House, mail: MailSink, app: Flask, owner: Owner
+) -> None:
+    for number in range(12):
+        booked(cast, number, email=f"guest{number}@guest.example")
+    mail.slow(0.1, times=4)
+    at_once(app, *[lambda: drain.drain("outbox")] * 4)
+    assert sorted(got.rcpt_to[0] for got in mail.received) == sorted(
+        f"guest{number}@guest.example" for number in range(12)
+    )
+    assert set(ends(owner)) == {"sent"}
+
+
+def die(owner: Owner, *, transmitting: bool) -> None:
+    """A sender claimed every row and was killed five minutes ago."""
+    owner.run(
+        "update outbox set claimed_at = now() - interval '6 minutes', claim_token = %s,"
+        " attempts = 1, sending_at = case when %s then now() - interval '6 minutes' end",
+        uuid4(),
+        transmitting,
+    )
+
+
+def test_f2_a_sender_that_died_before_it_began_is_replaced(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast)
+    die(owner, transmitting=False)
+    work(worker, "outbox")
+    assert (ends(owner), len(mail.kept)) == (["sent"], 1)
+
+
+def test_f2_a_mail_whose_sender_died_in_mid_send_waits_for_a_person(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast)
+    die(owner, transmitting=True)
+    work(worker, "outbox")
+    owner.make_due()
+    work(worker, "outbox")
+    assert (ends(owner), len(mail.received)) == (["unknown"], 0)
+
+
+def test_f2_a_claim_that_is_alive_is_left_alone(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast)
+    owner.run(
+        "update outbox set claimed_at = now() - interval '4 minutes', claim_token = %s", uuid4()
+    )
+    work(worker, "outbox")
+    assert (ends(owner), len(mail.received)) == (["waiting"], 0)
+
+
+def test_f2_line_is_asked_again_under_its_key(
+    cast: Cast, worker: House, line: Running, owner: Owner
+) -> None:
+    booked(cast, line_user_id="Uhanako")
+    die(owner, transmitting=True)
+    work(worker, "outbox")
+    (push,) = line.control("pushes")
+    assert push["retry_key"] == str(owner.one("select id from outbox"))
+    assert ends(owner) == ["sent"]
+
+
+def test_an_unclear_mail_is_unknown_and_not_repeated(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast)
+    mail.drop("keep_then_drop")
+    work(worker, "outbox")
+    owner.make_due()
+    work(worker, "outbox")
+    assert (ends(owner), len(mail.kept)) == (["unknown"], 1)
+
+
+@pytest.mark.parametrize("fault", ["drop_at_connect", "drop_at_mail", "drop_at_data", "450"])
+def test_a_mail_that_was_not_taken_is_sent_later(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner, fault: str
+) -> None:
+    booked(cast)
+    if fault == "450":
+        mail.answer("RCPT", "450 later")
+    else:
+        mail.drop(fault)
+    work(worker, "outbox")
+    assert ends(owner) == ["waiting"]
+    waits = (
+        "select next_attempt_at > now() + interval '5 seconds', sending_at, attempts from outbox"
+    )
+    assert owner.row(waits) == (True, None, 1)
+    owner.make_due()
+    work(worker, "outbox")
+    assert (ends(owner), len(mail.kept)) == (["sent"], 1)
+
+
+def test_f10_a_refused_address_is_dead_and_a_person_decides(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast)
+    mail.answer("RCPT", "550 no such user", times=2)
+    work(worker, "outbox")
+    assert ends(owner) == ["dead"]
+    message = owner.one("select id from outbox")
+    assert do(cast, verbs.resend, message) == Applied(
+        Code.MESSAGE_REQUEUED, to="waiting", subject=message
+    )
+    work(worker, "outbox")
+    assert ends(owner) == ["dead"]
+    assert do(cast, verbs.drop, message) == Applied(
+        Code.MESSAGE_DROPPED, to="dropped", subject=message
+    )
+    assert do(cast, verbs.drop, message) == Noop(Code.MESSAGE_NOT_WAITING)
+    assert do(cast, verbs.resend, message) == Noop(Code.MESSAGE_NOT_WAITING)
+    work(worker, "outbox")
+    assert (ends(owner), len(mail.kept)) == (["dropped"], 0)
+
+
+def test_an_unknown_mail_is_sent_again_when_a_person_says_so(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast)
+    mail.drop("keep_then_drop")
+    work(worker, "outbox")
+    do(cast, verbs.resend, owner.one("select id from outbox"))
+    work(worker, "outbox")
+    assert ends(owner) == ["sent"]
+    ids = {got.message["Message-ID"] for got in mail.kept}
+    assert (len(mail.kept), len(ids)) == (2, 1)
+
+
+def test_the_verbs_know_no_other_houses_messages(cast: Cast, owner: Owner) -> None:
+    booked(cast)
+    owner.run("update outbox set dead_at = now()")
+    message = owner.one("select id from outbox")
+    for verb in (verbs.resend, verbs.drop):
+        assert do(cast, verb, message, house=cast.osaka.id) == Refused(Code.NOT_FOUND)
+        assert do(cast, verb, uuid4()) == Refused(Code.NOT_FOUND)
+    assert ends(owner) == ["dead"]
+
+
+def test_f4_poison_rows_hold_up_nobody(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    """Twenty that cannot be rendered, or not even be read, before fifty good ones."""
+    stay = booked(cast)
+    assert isinstance(do(cast, stays.admit, cast.book(price=0, space="A02").id, 1), Applied)
+    owner.run("delete from outbox where stay_id <> %s", stay.id)
+    for number in range(10):
+        enqueue(stay.facility_id, stay.id, "no_such_template", str(number))
+        enqueue(stay.facility_id, stay.id, "entry_key_issued", str(number), key_id="not a key")
+    owner.run("update outbox set priority = 0 where event_type <> 'stay_created'")
+    for number in range(49):
+        enqueue(stay.facility_id, stay.id, "stay_changed", str(number))
+    assert drain.drain("outbox") == 70
+    assert len(mail.kept) == 50
+    assert sorted(ends(owner)) == ["sent"] * 50 + ["waiting"] * 20
+    assert owner.one("select count(*) from outbox where last_error is not null") == 20
+    for _ in range(8):
+        owner.make_due()
+        work(worker, "outbox")
+    assert sorted(ends(owner)) == ["dead"] * 20 + ["sent"] * 50
+    assert owner.one("select max(attempts) from outbox") == 8
+
+
+def test_f5_a_lower_row_that_commits_later_is_sent_too(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner, app: Flask
+) -> None:
+    stay = booked(cast)
+    work(worker, "outbox")
+    with transaction(stay.facility_id) as early:
+        outbox.enqueue(early, outbox.contact_of(early, stay.id), "stay_changed", "early", {})
+        at_once(app, lambda: enqueue(stay.facility_id, stay.id, "stay_changed", "late"))
+        at_once(app, lambda: drain.drain("outbox"))
+        assert len(mail.kept) == 2
+    work(worker, "outbox")
+    assert len(mail.kept) == 3
+
+
+def test_f7_each_mail_is_wholly_in_the_language_of_its_row(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast, 0)
+    english = booked(cast, 1, email="emma@guest.example", name="Emma", locale="en")
+    booked(cast, 2)
+    owner.run("update guests set preferred_locale = 'ja'")
+    work(worker, "outbox")
+    by_guest = {got.rcpt_to[0]: got.message for got in mail.kept}
+    emma, hanako = by_guest["emma@guest.example"], by_guest["hanako@guest.example"]
+    assert emma["Content-Language"] == "en"
+    assert hanako["Content-Language"] == "ja"
+    for part in (emma["Subject"], emma.get_content()):
+        assert part.isascii()
+        assert "Haneda Capsule Hotel" in part
+    assert "羽田カプセルホテル" in hanako["Subject"]
+    assert "2027" in emma.get_content()
+    assert "your reservation" not in hanako.get_content()
+    assert english.token in emma.get_content()
+
+
+@pytest.mark.parametrize(
+    ("guest", "house", "locale"), [("en", "ja", "en"), (None, "en", "en"), (None, "ja", "ja")]
+)
+def test_f7_the_language_is_fixed_when_the_row_is_written(
+    cast: Cast, owner: Owner, guest: str | None, house: str, locale: str
+) -> None:
+    owner.run("update facilities set default_locale = %s where id = %s", house, cast.tokyo.id)
+    booked(cast, locale=guest)
+    assert owner.one("select locale from outbox") == locale
+
+
+def test_f8_a_name_makes_no_header(cast: Cast, worker: House, mail: MailSink, owner: Owner) -> None:
+    owner.run(
+        "update facilities set name_ja = %s where id = %s",
+        "宿\r\nBcc: y@evil.example\n",
+        cast.tokyo.id,
+    )
+    booked(cast, name="Hana\r\nBcc: x@evil.example")
+    work(worker, "outbox")
+    (got,) = mail.kept
+    assert got.rcpt_to == ("hanako@guest.example",)
+    assert got.message["Bcc"] is None
+    assert ends(owner) == ["sent"]
+
+
+def test_f8_an_address_that_is_none_is_dead_and_holds_up_nobody(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast, 0, email="a@guest.example\r\nRCPT TO:<x@evil.example>")
+    booked(cast, 1)
+    work(worker, "outbox")
+    assert ends(owner) == ["dead", "sent"]
+    assert [got.rcpt_to for got in mail.received] == [("hanako@guest.example",)]
+
+
+def test_f11_a_lost_answer_of_line_is_one_message(
+    cast: Cast, worker: House, line: Running, owner: Owner
+) -> None:
+    booked(cast, line_user_id="Uhanako")
+    line.fault("do_then_drop", "/v2/bot/message/push")
+    work(worker, "outbox")
+    assert ends(owner) == ["waiting"]
+    owner.make_due()
+    work(worker, "outbox")
+    assert ends(owner) == ["sent"]
+    assert len(line.control("pushes")) == 1
+    keys = {seen["headers"]["x-line-retry-key"] for seen in line.control("requests")}
+    assert keys == {str(owner.one("select id from outbox"))}
+
+
+def test_f11_a_blocked_user_is_written_to_by_mail_in_the_same_language(
+    cast: Cast, worker: House, line: Running, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast, line_user_id="Uhanako", locale="en")
+    owner.run("update guests set preferred_locale = 'ja'")
+    line.control("block", {"user": "Uhanako"})
+    work(worker, "outbox")
+    assert sorted(ends(owner)) == ["dropped", "sent"]
+    assert [got.message["Content-Language"] for got in mail.kept] == ["en"]
+    assert owner.rows("select channel, locale from outbox order by created_at") == [
+        ("line", "en"),
+        ("email", "en"),
+    ]
+    owner.make_due()
+    work(worker, "outbox")
+    assert len(mail.kept) == 1
+
+
+def test_f11_a_blocked_user_without_mail_waits_for_a_person(
+    cast: Cast, worker: House, line: Running, owner: Owner
+) -> None:
+    booked(cast, line_user_id="Uhanako", email=None)
+    line.control("block", {"user": "Uhanako"})
+    work(worker, "outbox")
+    assert ends(owner) == ["dead"]
+
+
+def test_f11_a_rate_limit_puts_off_one_and_lets_the_others_go(
+    cast: Cast, worker: House, line: Running, owner: Owner
+) -> None:
+    booked(cast, 0, line_user_id="Uone")
+    booked(cast, 1, line_user_id="Utwo")
+    line.fault("rate_limit", seconds=120)
+    work(worker, "outbox")
+    assert sorted(ends(owner)) == ["sent", "waiting"]
+    assert owner.one(
+        "select next_attempt_at > now() + interval '100 seconds' from outbox where sent_at is null"
+    )
+
+
+def test_line_that_is_not_set_up_falls_back_to_mail(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast, line_user_id="Uhanako")
+    work(worker, "outbox")
+    assert len(mail.kept) == 1
+
+
+def test_a_fact_that_is_no_longer_true_is_withdrawn(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    stay = booked(cast)
+    do(cast, stays.cancel, stay.id, 1)
+    work(worker, "outbox")
+    assert sorted(ends(owner)) == ["sent", "withdrawn"]
+    (got,) = mail.kept
+    assert "キャンセル" in got.message["Subject"]
+
+
+def test_an_effect_of_the_same_event_is_told_once(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    stay = booked(cast)
+    work(worker, "outbox")
+    enqueue(stay.facility_id, stay.id, "stay_changed", "1", consumer="evt_1:changed")
+    work(worker, "outbox")
+    enqueue(stay.facility_id, stay.id, "stay_changed", "2", consumer="evt_1:changed")
+    work(worker, "outbox")
+    assert ends(owner) == ["sent", "sent", "suppressed"]
+    assert len(mail.kept) == 2
+
+
+def test_the_same_fact_is_one_row(cast: Cast, inside: Flask, owner: Owner) -> None:
+    stay = booked(cast)
+    for _ in range(3):
+        enqueue(stay.facility_id, stay.id, "stay_changed", "1")
+    assert owner.one("select count(*) from outbox") == 2
+
+
+def test_door_keys_go_before_receipts_before_the_rest(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    stay = booked(cast)
+    for number in range(30):
+        kind = ("stay_changed", "refund_sent", "refund_failed")[number % 3]
+        enqueue(stay.facility_id, stay.id, kind, str(number), amount=number + 1)
+    owner.run("update outbox set priority = 0 where event_type = 'refund_failed'")
+    owner.run("analyze outbox")
+    token = uuid4()
+    with transaction(None) as tx:
+        claimed = outbox.claim(tx, token)
+    order = [
+        owner.one("select priority from outbox where id = %s", message) for message, _ in claimed
+    ]
+    assert order == sorted(order)
+    assert order.count(0) == 10
+
+
+def test_at_most_fifty_are_claimed_at_a_time(cast: Cast, worker: House, owner: Owner) -> None:
+    stay = booked(cast)
+    for number in range(60):
+        enqueue(stay.facility_id, stay.id, "stay_changed", str(number))
+    with transaction(None) as tx:
+        assert len(outbox.claim(tx, uuid4())) == 50
+    with transaction(None) as tx:
+        assert len(outbox.claim(tx, uuid4())) == 11
+    with transaction(None) as tx:
+        assert outbox.claim(tx, uuid4()) == []
+
+
+def test_a_sender_that_lost_its_claim_marks_nothing(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    stay = booked(cast)
+    mine = uuid4()
+    with transaction(None) as tx:
+        ((message, house),) = outbox.claim(tx, mine)
+    owner.run("update outbox set claimed_at = now() - interval '6 minutes'")
+    work(worker, "outbox")
+    messages.dispatch(worker, house, message, mine)
+    assert len(mail.kept) == 1
+    assert ends(owner) == ["sent"]
+    assert house == stay.facility_id
+
+
+def test_i11_each_mail_names_its_own_house(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    booked(cast, 0)
+    bad = booked(cast, 1)
+    enqueue(bad.facility_id, bad.id, "no_such_template", "1")
+    cast.book(cast.osaka, cast.emma)
+    work(worker, "outbox")
+    (theirs,) = [got for got in mail.kept if got.rcpt_to == ("emma@guest.example",)]
+    assert "Umeda Sauna" in theirs.message["From"]
+    assert "Haneda" not in theirs.message.get_content()
+    assert len(mail.kept) == 3
+
+
+def test_a_guest_without_an_address_is_not_written_to(
+    cast: Cast, inside: Flask, owner: Owner
+) -> None:
+    stay = booked(cast, email=None)
+    enqueue(stay.facility_id, stay.id, "stay_changed", "1")
+    assert ends(owner) == []
