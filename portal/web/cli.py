@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 from flask import Flask, current_app
-from flask.cli import AppGroup
+from flask.cli import AppGroup, with_appcontext
 from flask_babel import force_locale
 from sqlalchemy.exc import IntegrityError
 
@@ -36,6 +36,7 @@ def init_app(app: Flask) -> None:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@with_appcontext
 def outcomes(as_json: bool) -> None:
     """Every code a verb may answer, with its words."""
     ja, en = _catalogue("ja"), _catalogue("en")
@@ -65,6 +66,7 @@ def _catalogue(locale: str) -> Any:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@with_appcontext
 def states(as_json: bool) -> None:
     """Every state table."""
     tables = wording.states()

@@ -158,7 +158,8 @@ def _bind_extensions(app: Flask) -> None:
     extensions.babel.init_app(app, locale_selector=locale.select_locale)
     extensions.csrf.init_app(app)
     extensions.limiter.init_app(app)
-    extensions.login.init_app(app)
+    # Its template variable would look the person up even on a page about a database that is away.
+    extensions.login.init_app(app, add_context_processor=False)
     extensions.login.session_protection = None  # type: ignore[assignment]
     extensions.login.user_loader(people.load_person)
 

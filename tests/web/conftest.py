@@ -3,15 +3,26 @@
 from collections.abc import Iterator
 
 import pytest
+from argon2 import PasswordHasher
 from flask import Flask
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from portal.config import Config
-from portal.web import factory
+from portal.web import factory, passwords
 from sandbox.browser import chromium
 from tests.cast import Cast
 from tests.web import trial
 from tests.web.serving import Served, serve
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> Iterator[None]:
+    """The real cost, a tenth of a second each, is the point of it and not of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        cheap = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+        patch.setattr(passwords, "_hasher", cheap)
+        patch.setattr(passwords, "_nobody", None)
+        yield
 
 
 @pytest.fixture(params=["ja", "en"])

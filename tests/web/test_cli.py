@@ -18,7 +18,7 @@ def run(app):
 
 
 def test_outcomes_as_json(run):
-    listed = json.loads(run("outcomes", "--json").output)
+    listed = json.loads(run("outcomes", "--json").stdout)
     assert [entry["code"] for entry in listed] == [code.value for code in Code]
     taken = next(entry for entry in listed if entry["code"] == "SPACE_TAKEN")
     assert taken["statuses"] == ["refused"]
@@ -28,7 +28,7 @@ def test_outcomes_as_json(run):
 
 
 def test_states_as_json(run):
-    tables = json.loads(run("states", "--json").output)
+    tables = json.loads(run("states", "--json").stdout)
     assert set(tables) == {machine.name for machine in MACHINES}
     assert tables["stay"]["reserved"]["admitted"] == "admitted"
     assert tables["stay"]["departed"] == {}
