@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row
@@ -30,9 +30,12 @@ class Applying:
     @property
     def payload(self) -> Mapping[str, Any]:
         try:
-            return cast("Mapping[str, Any]", json.loads(bytes(self.event.payload)))
+            read = json.loads(bytes(self.event.payload))
         except ValueError as fault:
             raise PermanentFaultError(f"the stored payload cannot be read: {fault}") from None
+        if not isinstance(read, dict):
+            raise PermanentFaultError("the stored payload is not an object")
+        return read
 
 
 @dataclass(frozen=True, slots=True)
