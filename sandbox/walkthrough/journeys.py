@@ -32,7 +32,6 @@ class Journeys:
         self.house, self.teller = house, teller
         self.desk = house.staff("front desk")
         self.space = self.device = ""
-        self.used: set[str] = set()
         self.known: set[str] = set()
 
     # The main job -----------------------------------------------------------------------------
@@ -99,7 +98,7 @@ class Journeys:
         code = self.shown_code(guest, link)
         proof("the page is in Japanese", guest.open(link).language == "ja")
         proof("the page shows the code that is on the lock", self.on_lock(code), "6 digits")
-        soon("one mail in Japanese says so", lambda: len(self.mails(mail, "入室コード")) == 1)
+        soon("one mail in Japanese says so", lambda: len(self.mails(mail, "暗証番号")) == 1)
         self.leave(stay)
         soon("the code is gone from the lock", lambda: not self.on_lock(code))
 
@@ -128,8 +127,9 @@ class Journeys:
         soon = self.teller.soon
         soon("events three times and backwards settle it", lambda: self.settled(guest, link))
         self.house.stripe.post("webhooks", duplicate=1)
-        page = self.desk.open(stay.url)
-        self.teller.proof("the folio has the money once", page.words.count("-￥4,000") == 1)
+        paid = re.search(r"Paid so far (\S+)", guest.open(link).words)
+        seen = paid.group(1) if paid else "nothing"
+        self.teller.proof("the folio has the money once", seen == "¥4,000", seen)
         self.refund(stay)
         soon("the refund is back at the provider once", lambda: self.refunded(stay))
         self.cancel(stay)
@@ -140,15 +140,17 @@ class Journeys:
         guest, link = self.house.guest("en"), guest_link(stay)
         self.pay(guest, guest.open(link), "balance")
         soon("the stay is paid", lambda: self.settled(guest, link))
-        before = len(self.house.stripe.get("objects").get("refunds", []))
+        before = self.provider_refunds()
         self.house.stripe.post("listening", open=False)
         said = self.refund(stay)
         self.house.stripe.post("listening", open=True)
         proof("the refund is refused while the provider is down", "返金" in said.words, said.status)
-        after = len(self.house.stripe.get("objects").get("refunds", []))
-        proof("and no money has moved", before == after, f"{before} refunds before and after")
+        after = self.provider_refunds()
+        proof("and no money has moved", before == after, f"{after} refunds at the provider")
         self.refund(stay)
-        soon("asked again it goes back once", lambda: self.refunded(stay))
+        soon("asked again it goes back", lambda: self.refunded(stay))
+        now = self.provider_refunds()
+        proof("once", now == before + 1, f"{now} refunds at the provider")
         self.cancel(stay)
 
     def controller_down(self) -> None:
@@ -194,8 +196,7 @@ class Journeys:
         """The last one on offer that is neither taken nor resting, and the lock of its door."""
         for value, label in reversed(page.form("/stays").choices["space_id"]):
             code = re.search(r"\b([MWL])\d\d\b", label)
-            if code and "（" not in label and "(" not in label and value not in self.used:
-                self.used.add(value)
+            if code and "（" not in label and "(" not in label:
                 return value, DEVICES[code.group(1)]
         raise LookupError("no space is free")
 
@@ -242,6 +243,10 @@ class Journeys:
     def refunded(self, stay: Page) -> bool:
         page = self.desk.open(stay.url)
         return "返金済" in page.words
+
+    def provider_refunds(self) -> int:
+        objects: dict[str, list[Any]] = self.house.stripe.get("objects")
+        return len(objects.get("refund", []))
 
     def on_lock(self, code: str) -> int:
         return len([c for c in self.house.all_codes(self.device) if c.get("code") == code])
