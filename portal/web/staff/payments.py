@@ -7,6 +7,7 @@ from uuid import UUID
 from flask import Blueprint, abort, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import RadioField, ValidationError
+from wtforms.fields.choices import SelectChoice  # type: ignore[attr-defined]
 
 from portal import clock
 from portal.lazy import _l
@@ -37,8 +38,8 @@ class RefundForm(forms.MakeForm):
     price = RadioField(
         _l("What becomes of the price"),
         choices=[
-            ("keep", _l("The price stays: what was paid too much goes back")),
-            ("lower", _l("The price falls by this amount: a gesture to the guest")),
+            SelectChoice("keep", _l("The price stays: what was paid too much goes back")),
+            SelectChoice("lower", _l("The price falls by this amount: a gesture to the guest")),
         ],
         validate_choice=False,
     )
@@ -159,10 +160,10 @@ def _load(payment_id: UUID) -> listed.PaymentPage:
 
 def _asked() -> dict[str, str]:
     """The query's own words, in one order, so that the same list has one address."""
-    state, day = request.args.get("state", ""), request.args.get("day", "").strip()
+    state, day = request.args.get("state", ""), _day(request.args.get("day", "").strip())
     return {
         "state": state if state in MACHINE.table else "",
-        "day": day if _day(day) else "",
+        "day": day.isoformat() if day else "",
     }
 
 
