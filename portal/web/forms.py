@@ -290,7 +290,8 @@ class Amount(Field):
         text = unicodedata.normalize("NFKC", valuelist[0]).strip() if valuelist else ""
         if not text:
             return
-        plain = re.sub(r"[,\s]", "", text).removeprefix("¥").removesuffix("円")
+        # U+2212 is the minus that a Japanese keyboard writes; NFKC leaves it.
+        plain = re.sub(r"[,\s]", "", text).replace("−", "-").removeprefix("¥").removesuffix("円")
         if not re.fullmatch(r"-?[0-9]{1,12}", plain):
             raise ValueError(str(_l("Write a whole amount in figures.")))
         amount = int(plain)
