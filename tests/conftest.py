@@ -21,6 +21,8 @@ from sandbox.process import Part
 from tests.cast import Cast
 
 DATABASE = "monban_test"
+TEMPLATE = "monban_template"
+"""Migrated, and nobody is ever connected to it: a test that breaks its database copies this."""
 
 # What migrations fill, and what never changes.
 KEPT = ("alembic_version", "legal_transitions")
@@ -63,14 +65,18 @@ def queue(folder: Path) -> Iterator[Part]:
 @pytest.fixture(scope="session")
 def database(server: Part) -> Iterator[dict[str, str]]:
     """The migrated database as settings: DATABASE_URL is the app's role, the other the owner's."""
-    parts.create_database(server.url, DATABASE)
-    settings = {
-        "DATABASE_URL": parts.with_database(server.url, DATABASE, "portal_app"),
-        "DATABASE_OWNER_URL": parts.with_database(server.url, DATABASE),
-    }
-    migrate(settings)
-    yield settings
+    parts.create_database(server.url, TEMPLATE)
+    migrate(_settings_of(server, TEMPLATE))
+    parts.create_database(server.url, DATABASE, template=TEMPLATE)
+    yield _settings_of(server, DATABASE)
     parts.drop_database(server.url, DATABASE)
+
+
+def _settings_of(server: Part, name: str) -> dict[str, str]:
+    return {
+        "DATABASE_URL": parts.with_database(server.url, name, "portal_app"),
+        "DATABASE_OWNER_URL": parts.with_database(server.url, name),
+    }
 
 
 def migrate(settings: dict[str, str], revision: str = "head") -> None:

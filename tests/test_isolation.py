@@ -10,7 +10,7 @@ from portal import config, isolation
 from portal.config import UnsafeConfigurationError
 from portal.web import factory
 from sandbox import parts
-from tests.conftest import DATABASE, psycopg_url
+from tests.conftest import TEMPLATE, psycopg_url
 
 COPY = "monban_isolation"
 
@@ -18,12 +18,8 @@ COPY = "monban_isolation"
 @pytest.fixture
 def copy(server, database, settings, app) -> Iterator[dict[str, str]]:
     """A database of its own, to be broken."""
-    from portal.db import db
-
-    with app.app_context():
-        db.engine.dispose()
     parts.drop_database(server.url, COPY)
-    parts.create_database(server.url, COPY, template=DATABASE)
+    parts.create_database(server.url, COPY, template=TEMPLATE)
     yield settings | {
         "DATABASE_URL": parts.with_database(server.url, COPY, "portal_app"),
         "DATABASE_OWNER_URL": parts.with_database(server.url, COPY),

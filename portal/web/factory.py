@@ -4,13 +4,12 @@ import time
 from collections.abc import Iterable
 from datetime import timedelta
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from flask import Flask, current_app, g, request, url_for
+from flask import Flask, g, request, url_for
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import portal.models  # noqa: F401  (declares the tables for migrations)
@@ -109,8 +108,7 @@ def create_app(config: Config) -> Flask:
     _bind_extensions(app)
     _bind_frame(app)
     for name in BLUEPRINTS:
-        if find_spec(name):
-            app.register_blueprint(import_module(name).blueprint)
+        app.register_blueprint(import_module(name).blueprint)
     if config.https:
         # Something in front of us ends TLS; its last hop tells who asks.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1)  # type: ignore[method-assign]
@@ -198,7 +196,7 @@ def _people() -> dict[str, Any]:
         "person": person,
         "visit": people.visit(),
         "facility": people.facility(),
-        "sections": [pair for pair in SECTIONS if pair[0] in current_app.view_functions],
+        "sections": SECTIONS,
         "here": _here(),
         "here_in": _here_in,
     }

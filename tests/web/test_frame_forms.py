@@ -1,6 +1,8 @@
 """Forms: forged and expired posts, and everything that people and machines type."""
 
+import re
 from datetime import UTC, date, datetime
+from uuid import uuid4
 
 import pytest
 from itsdangerous import URLSafeTimedSerializer
@@ -203,3 +205,39 @@ def test_a_json_body_is_no_form(trial_cast: Cast):
     answered = client.post(URL, json={"guest": "A"}, headers={"X-CSRFToken": token})
     assert answered.status_code in (400, 415, 422)
     assert trial.made == []
+
+
+def test_h4_no_endpoint_of_staff_acts_on_an_expired_form(trial_cast: Cast, monkeypatch):
+    """Signing out apart, which an old page may always do."""
+    client = trial_cast.signed_in(trial_cast.tanaka, trial_cast.tokyo, locale="en")
+    booked = trial_cast.book()
+    before = everything(trial_cast)
+    for rule in trial_cast.app.url_map.iter_rules():
+        if "POST" not in rule.methods or not rule.rule.startswith("/staff/"):
+            continue
+        if rule.endpoint in ("session.begin", "session.sign_out"):
+            continue
+        url = rule.rule.replace("<say>", "applied")
+        for name in rule.arguments:
+            url = re.sub(rf"<[^<>]*\b{name}>", str(booked.id), url)
+        data = old(client, monkeypatch, "/staff/trial") | {
+            "version": "1",
+            "form_key": str(uuid4()),
+            "lang": "ja",
+            "facility": str(trial_cast.osaka.id),
+        }
+        assert client.post(url, data=data).status_code in (303, 400, 404, 409, 413, 422), url
+    assert everything(trial_cast) == before
+    assert trial.runs == []
+
+
+def everything(cast):
+    """How many rows there are of what verbs write, and what a person may change of themselves."""
+    counted = []
+    for house in (cast.tokyo, cast.osaka):
+        with cast.transaction(house.id) as tx:
+            for table in ("transitions", "stays", "payments", "refunds", "ledger_lines", "outbox"):
+                counted.append(tx.scalar(f"select count(*) from {table}"))
+            counted += tx.rows("select locale from staff order by id")
+            counted += tx.rows("select chosen_facility from staff_sessions order by token_hash")
+    return counted

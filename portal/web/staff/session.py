@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from flask import Blueprint, current_app, g, redirect, render_template, request, session, url_for
+from flask import Blueprint, g, redirect, render_template, request, session, url_for
 from flask_babel import refresh
 from flask_login import login_user, logout_user
 from werkzeug.wrappers import Response as AnyResponse
@@ -119,8 +119,7 @@ def language() -> AnyResponse:
 @access.staff()
 def home() -> AnyResponse:
     """The first page after signing in."""
-    exists = "today.index" in current_app.view_functions
-    return redirect(url_for("today.index" if exists else "session.facility"), 303)
+    return redirect(url_for("today.index"), 303)
 
 
 def _sign_in_page(form: SignInForm) -> str:
