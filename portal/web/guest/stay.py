@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from flask import Blueprint, abort, render_template, request, url_for
+from flask import Blueprint, Response, abort, render_template, request, url_for
 from sqlalchemy import Row
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -38,8 +38,12 @@ class Door:
 
 @blueprint.get("")
 @access.guest
-def stay(token: str) -> str:
-    return _page(token)
+def stay(token: str) -> AnyResponse | str:
+    shown = _look()
+    if answer.is_htmx() and request.args.get("seen") == shown["door"].face:
+        # A live region that is swapped for the same words would be read out again.
+        return Response(status=204)
+    return render_template("guest/stay.html", token=token, **shown)
 
 
 @blueprint.post("/language")
@@ -60,12 +64,11 @@ def _guest_id() -> UUID:
 
 
 def _respond(outcome: Outcome, token: str) -> AnyResponse:
-    return answer.respond(
-        outcome, to=url_for("guest.stay", token=token), render=lambda: _page(token)
-    )
+    return answer.respond(outcome, to=url_for("guest.stay", token=token))
 
 
-def _page(token: str) -> str:
+def _look() -> dict[str, Any]:
+    """What the page shows, as it is now."""
     stay_id = access.visit().stay_id
     with answer.reading() as tx:
         stay = guest_stay.stay(tx, stay_id)
@@ -74,22 +77,20 @@ def _page(token: str) -> str:
         refunds = guest_stay.refunds(tx, stay_id)
     house = access.facility()
     on_its_way = sum(r.amount for r in refunds if r.state in ("asked", "unknown", "pending"))
-    return render_template(
-        "guest/stay.html",
-        token=token,
-        stay=stay,
-        nights=clock.nights(stay.starts_at, stay.ends_at, house.time_zone),
-        door=_door(stay),
-        folio=folio,
-        parts=parts(folio, stay.currency),
-        too_small=below_card_minimum(Money(max(folio.balance, 0), stay.currency)),
-        under_way=any(payment.state in LIVE for payment in payments),
-        refunds=refunds,
+    return {
+        "stay": stay,
+        "nights": clock.nights(stay.starts_at, stay.ends_at, house.time_zone),
+        "door": _door(stay),
+        "folio": folio,
+        "parts": parts(folio, stay.currency),
+        "too_small": below_card_minimum(Money(max(folio.balance, 0), stay.currency)),
+        "under_way": any(payment.state in LIVE for payment in payments),
+        "refunds": refunds,
         # What no card refund covers is handed out at the desk.
-        at_the_desk=max(0, -folio.balance - on_its_way),
-        entry=words.entry,
-        now=clock.now(),
-    )
+        "at_the_desk": max(0, -folio.balance - on_its_way),
+        "entry": words.entry,
+        "now": clock.now(),
+    }
 
 
 def _door(stay: Row[Any]) -> Door:

@@ -68,7 +68,7 @@ def test_what_is_booked_and_what_is_owed(shop: Shop, client: FlaskClient, lang: 
         assert "2 nights" in text
         assert "Still to pay¥6,000" in text
         assert "Please check in at the desk." in text
-        assert buttons(page)[:2] == ["Pay the deposit of ¥2,000 by card", "Pay ¥6,000 by card"]
+        assert buttons(page)[:2] == ["Pay the ¥2,000 deposit by card", "Pay ¥6,000 by card"]
     else:
         assert words(next(page.iter("header"))).startswith("羽田カプセルホテル")
         assert "2泊" in text
