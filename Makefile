@@ -10,7 +10,7 @@ UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 # Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run reset test walkthrough check fix translations lock
+.PHONY: help setup run reset test walkthrough check fix translations docs lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
@@ -20,6 +20,7 @@ help:
 	@echo 'make check         lint, types, layers, templates, translations, migrations'
 	@echo 'make fix           format, and fix what the linter can'
 	@echo 'make translations  bring new messages into the catalogues'
+	@echo 'make docs          write docs/states.md from the machines'
 	@echo 'make lock          lock the dependencies anew; UPGRADE=--upgrade for newer ones'
 	@echo 'make setup         what all of these do first'
 
@@ -50,6 +51,9 @@ fix: setup
 translations: setup
 	@$(OURS) -m sandbox.translations update
 	@$(OURS) -m sandbox.translations compile
+
+docs: setup
+	@$(OURS) -m sandbox.states_page
 
 lock: setup
 	@$(UV) pyproject.toml -o requirements/app.lock
