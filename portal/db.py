@@ -140,8 +140,9 @@ def transaction(
     fence.transaction_began()
     try:
         with session.begin():
-            if isolation != "READ COMMITTED":
-                session.connection(execution_options={"isolation_level": isolation})
+            # BEGIN, and with it the scope, before a savepoint can be the first thing asked for.
+            options = {} if isolation == "READ COMMITTED" else {"isolation_level": isolation}
+            session.connection(execution_options=options)
             yield tx
     finally:
         session.close()

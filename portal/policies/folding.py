@@ -14,7 +14,9 @@ VARIANTS = str.maketrans(
 def fold(text: str) -> str:
     """Width, NFC/NFD, case, kana kind, variants and spaces made one. Empty stays empty."""
     composed = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(jaconv.hira2kata(composed).translate(VARIANTS).split())
+    together = "".join(jaconv.hira2kata(composed).translate(VARIANTS).split())
+    # A mark that stood apart (か゛) now follows its letter, and becomes one with it.
+    return jaconv.hira2kata(unicodedata.normalize("NFKC", together))
 
 
 def digits(text: str) -> str:

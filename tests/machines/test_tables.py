@@ -214,7 +214,7 @@ DATES = {
 
 def columns(name: str, state: str) -> dict[str, str]:
     """The columns that the schema ties to a state, as SQL."""
-    return {date: "null" for date in DATES[name]} | EXTRA.get(name, {}).get(state, {})
+    return dict.fromkeys(DATES[name], "null") | EXTRA.get(name, {}).get(state, {})
 
 
 @pytest.fixture
@@ -275,8 +275,9 @@ def by_hand(house: UUID, name: str, row: UUID, to: str, mark: str | None) -> Non
     with transaction(house) as tx:
         if mark is not None:
             tx.run("select set_config('app.move', :mark, true)", mark=mark)
+        also = ", " + values if values else ""
         done = tx.run(
-            f"update {TABLES[name]} set state = :to{', ' + values if values else ''} where id = :id",
+            f"update {TABLES[name]} set state = :to{also} where id = :id",
             to=to,
             id=row,
         )

@@ -379,9 +379,9 @@ def test_two_partial_refunds_heard_at_once_still_make_the_payment_refunded(
         "update webhook_events set next_attempt_at = now() where type = 'refund.updated'"
         " and convert_from(payload, 'utf8')::jsonb #>> '{data,object,status}' = 'succeeded'"
     )
+    from portal.inbox import claim
     from portal.jobs import events as event_jobs
     from portal.jobs.applying import Applying
-    from portal.inbox import claim
 
     token = uuid4()
     with cast.transaction(None) as tx:
