@@ -55,7 +55,7 @@ class Part:
     def running(self) -> bool:
         return self.process.poll() is None
 
-    def wait(self, seconds: float = 60) -> Part:
+    def wait(self, seconds: float = 120) -> Part:
         """Return once the part answers. Raises PartFailedError when it died or took too long."""
         deadline = time.monotonic() + seconds
         while not self.ready(self):

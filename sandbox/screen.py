@@ -18,7 +18,7 @@ WHAT_IT_IS = {
 
 def screen(env: Mapping[str, str], told: Mapping[str, Any], parts: Mapping[str, Part]) -> str:
     """`told` is what `flask demo load --json` said: `logins`, and links by name."""
-    lines = ["", f"  Monban is open: {env['PUBLIC_URL']}", ""]
+    lines = ["", f"  Monban is open: {env['PUBLIC_URL']}/staff/", ""]
     lines += [
         f"    {name:<8} {parts[name].url:<28} {what}"
         for name, what in WHAT_IT_IS.items()
