@@ -80,6 +80,7 @@ def test_a_wrong_form_keeps_its_values_under_htmx_and_lands_once_right(
     page.get_by_label("Amount").fill("minus one")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#amount-error")).to_be_visible()
+    expect(page.get_by_label("Amount")).to_be_focused()
     expect(page.get_by_label("Name")).to_have_value("refuse me")
     page.get_by_label("Amount").fill("５００")
     page.get_by_role("button", name="Save").click()
