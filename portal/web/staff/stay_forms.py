@@ -21,6 +21,10 @@ from portal.web.locale import language, money
 from portal.web.people import House
 
 LONGEST_NAME = 100
+
+# A browser counts UTF-16 units, of which a character may have two: it must not cut what we take.
+NAME_UNITS = {"maxlength": 2 * LONGEST_NAME}
+NOTE_UNITS = {"maxlength": 2 * forms.LONGEST_NOTE}
 SHORT_STAY = timedelta(hours=3)
 ASKED = ("plan_id", "space_id", "arrive_day", "arrive_time", "leave_day", "leave_time", "source")
 """What an address may ask the empty form to hold; nothing of a person is among it."""
@@ -42,8 +46,8 @@ class WhenForm(forms.Form):
 
 
 class StayForm(WhenForm, forms.MakeForm):
-    name = forms.Text(_l("Name"), [forms.required()], most=LONGEST_NAME)
-    kana = forms.Text(_l("Name in kana"), most=LONGEST_NAME)
+    name = forms.Text(_l("Name"), [forms.required()], most=LONGEST_NAME, render_kw=NAME_UNITS)
+    kana = forms.Text(_l("Name in kana"), most=LONGEST_NAME, render_kw=NAME_UNITS)
     email = forms.Email(_l("E-mail"))
     phone = forms.Phone(_l("Telephone"))
     locale = forms.Choice(_l("Language of messages"), default="")
@@ -52,7 +56,7 @@ class StayForm(WhenForm, forms.MakeForm):
     price = forms.Amount(_l("Price"))
     deposit = forms.Amount(_l("Deposit asked for"))
     source = forms.Choice(_l("How it came"), default="desk")
-    note = forms.Note(_l("Note for colleagues"))
+    note = forms.Note(_l("Note for colleagues"), render_kw=NOTE_UNITS)
 
     def validate_name(self, field: Any) -> None:
         """Spaces, and signs without a shape, are no name that anyone could call out."""
