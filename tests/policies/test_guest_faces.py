@@ -1,0 +1,68 @@
+"""What a guest is told of door and payment: total, and never more than is true."""
+
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portal.machines import entry_key, payment, stay
+from portal.policies import door_code, payment_face, pricing
+
+NOW = datetime(2026, 11, 10, 6, 0, tzinfo=UTC)
+MOMENTS = st.none() | st.integers(-100, 100).map(lambda minutes: NOW + timedelta(minutes=minutes))
+
+
+@given(
+    st.sampled_from(get_args(stay.State)),
+    st.none() | st.sampled_from(get_args(entry_key.State)),
+    MOMENTS,
+    MOMENTS,
+)
+def test_the_code_is_shown_only_while_it_certainly_opens_the_door(
+    state: str, key: str | None, begins: datetime | None, ends: datetime | None
+) -> None:
+    face = door_code.face(state, key, begins, ends, NOW)
+    assert face in get_args(door_code.Face)
+    certain = begins is not None and ends is not None and begins <= NOW < ends
+    assert (face == "shown") == (state == "admitted" and key == "issued" and certain)
+
+
+@given(
+    st.none() | st.sampled_from(get_args(payment.State)),
+    st.none() | st.just("insufficient_funds"),
+    st.integers(0, 10_000),
+)
+def test_a_payment_is_paid_only_when_the_books_say_so(
+    state: str | None, declined: str | None, seconds: int
+) -> None:
+    face = payment_face.face(state, declined, timedelta(seconds=seconds))
+    assert face in get_args(payment_face.Face)
+    assert (face == "paid") == (state == "succeeded")
+    assert payment_face.is_waiting(face) == (
+        state in ("open", "processing", "unknown") and face != "declined"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "declined", "face"),
+    [
+        (0, None, "holding"),
+        (59, None, "holding"),
+        (60, None, "slow"),
+        (3, "expired_card", "holding"),
+        (4, "expired_card", "declined"),
+        (600, "expired_card", "declined"),
+    ],
+)
+def test_patience(seconds: int, declined: str | None, face: str) -> None:
+    assert payment_face.face("open", declined, timedelta(seconds=seconds)) == face
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(-10_000, 10_000))
+def test_the_deposit_asks_for_no_more_than_is_owed(deposit: int, charged: int, owed: int) -> None:
+    balance = min(owed, charged)
+    asked = pricing.deposit_open(deposit, charged, balance)
+    assert 0 <= asked <= max(0, balance)
+    assert asked <= deposit or asked == 0
