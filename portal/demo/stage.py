@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from argon2 import PasswordHasher
 
-from portal import clock, config, seal
+from portal import clock, config, log, seal
 from portal.config import Config, UnsafeConfigurationError
 from portal.db import Actor, Tx, transaction
 from portal.demo.houses import HANEDA, HOUSES, PASSWORD, PEOPLE, HouseOf, PersonOf, PlanOf, made
@@ -213,16 +213,30 @@ class Stage:
     def play(self, scene: Scene) -> None:
         """From its booking to its end; nothing where it was played before or cannot be."""
         booked_at = scene.starts_at - scene.booked_before
-        with at(min(booked_at, self.now - 2 * MINUTE)), transaction(self.id) as tx:
+        with self.beat(min(booked_at, self.now - 2 * MINUTE)) as tx:
             made_stay = self.book(tx, scene)
             if not isinstance(made_stay, Applied) or made_stay.subject is None:
                 return
             stay_id = made_stay.subject
-            _set_back(tx, "stays", stay_id, clock.now())
+            _set_back(tx, "stays", stay_id)
         if scene.paid in ("card", "deposit_card"):
-            with at(min(booked_at + 3 * MINUTE, self.now - MINUTE)):
+            paid_at = min(booked_at + 3 * MINUTE, self.now - MINUTE)
+            with at(paid_at), log.request(log.new_request_id()):
                 self.pay_by_card(stay_id, "deposit" if scene.paid == "deposit_card" else "balance")
         END[scene.end](self, scene, stay_id)
+
+    @contextmanager
+    def beat(self, moment: datetime) -> Iterator[Tx]:
+        """One transaction at `moment`, under a request id of its own. The messages and the lock's
+        work that it asks for are dated then as well."""
+        with at(moment), log.request(log.new_request_id()), transaction(self.id) as tx:
+            yield tx
+            for table in ("outbox", "lock_commands", "refunds"):
+                tx.run(
+                    f"update {table} set created_at = :at where request_id = :id",
+                    at=moment,
+                    id=log.request_id(),
+                )
 
     def book(self, tx: Tx, scene: Scene) -> Outcome:
         plan = self.plans[scene.plan]
@@ -260,7 +274,7 @@ class Stage:
         if not isinstance(opened, Applied) or opened.subject is None:
             return
         with transaction(self.id) as tx:
-            _set_back(tx, "payments", opened.subject, clock.now())
+            _set_back(tx, "payments", opened.subject)
             intent = tx.scalar("select intent_id from payments where id = :id", id=opened.subject)
         _confirm(self.config, intent)
         payments.resolve(self.desk, self.clerk, opened.subject)
@@ -269,28 +283,28 @@ class Stage:
         """Waits for its day."""
 
     def come(self, scene: Scene, stay_id: UUID) -> None:
-        with at(min(scene.starts_at + 12 * MINUTE, self.now)), transaction(self.id) as tx:
+        with self.beat(min(scene.starts_at + 12 * MINUTE, self.now)) as tx:
             self.pay_rest(tx, stay_id)
             stays.admit(tx, self.clerk, stay_id, _version(tx, stay_id))
-        with at(min(scene.starts_at + 150 * MINUTE, self.now)), transaction(self.id) as tx:
+        with self.beat(min(scene.starts_at + 150 * MINUTE, self.now)) as tx:
             self.twist(tx, scene, stay_id)
 
     def come_and_go(self, scene: Scene, stay_id: UUID) -> None:
         self.come(scene, stay_id)
-        with at(scene.starts_at + 13 * MINUTE), transaction(self.id) as tx:
+        with self.beat(scene.starts_at + 13 * MINUTE) as tx:
             _lock_says(tx, stay_id, "set")
-        with at(scene.ends_at - 25 * MINUTE), transaction(self.id) as tx:
+        with self.beat(scene.ends_at - 25 * MINUTE) as tx:
             stays.depart(tx, self.clerk, stay_id, _version(tx, stay_id))
-        with at(scene.ends_at - 24 * MINUTE), transaction(self.id) as tx:
+        with self.beat(scene.ends_at - 24 * MINUTE) as tx:
             _lock_says(tx, stay_id, None)
 
     def cancel(self, scene: Scene, stay_id: UUID) -> None:
-        with at(self.now - timedelta(hours=20)), transaction(self.id) as tx:
+        with self.beat(self.now - timedelta(hours=20)) as tx:
             stays.cancel(tx, self.clerk, stay_id, _version(tx, stay_id))
 
     def stay_away(self, scene: Scene, stay_id: UUID) -> None:
         late = min(scene.ends_at, scene.starts_at + timedelta(hours=8))
-        with at(late), transaction(self.id) as tx:
+        with self.beat(late) as tx:
             stays.mark_no_show(tx, self.clerk, stay_id, _version(tx, stay_id))
 
     def pay_rest(self, tx: Tx, stay_id: UUID) -> None:
@@ -343,8 +357,8 @@ def _version(tx: Tx, stay_id: UUID) -> int:
     return stay.version
 
 
-def _set_back(tx: Tx, table: str, row_id: UUID, moment: datetime) -> None:
-    tx.run(f"update {table} set created_at = :at where id = :id", at=moment, id=row_id)
+def _set_back(tx: Tx, table: str, row_id: UUID) -> None:
+    tx.run(f"update {table} set created_at = :at where id = :id", at=clock.now(), id=row_id)
 
 
 def _lock_says(tx: Tx, stay_id: UUID, status: str | None) -> None:
@@ -356,13 +370,11 @@ def _lock_says(tx: Tx, stay_id: UUID, status: str | None) -> None:
     for key in found:
         keys.observe(tx, key.id, status=status)
         tx.run(
-            "update lock_commands set done_at = now(), created_at = :at, result = 'accepted'"
+            "update lock_commands set done_at = :at, result = 'accepted'"
             " where key_id = :key and done_at is null",
             key=key.id,
             at=clock.now(),
         )
-        if status:
-            _set_back(tx, "entry_keys", key.id, clock.now())
 
 
 def _as_typed(phone: str | None) -> str:

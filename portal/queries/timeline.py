@@ -95,6 +95,15 @@ _COMMANDS: Mapping[Kind, str] = {
     "message": "false",
 }
 
+# A row's `created_at` is when its transaction began, a record's `at` when the verb wrote it. What
+# was asked for with a change stands after that change.
+_AFTER_ITS_CAUSE = """
+    greatest({row}.created_at, (
+        select max(m.at) from moved m
+        where m.request_id = {row}.request_id and m.request_id <> ''
+          and m.at between {row}.created_at and {row}.created_at + interval '5 seconds'))
+"""
+
 _STORY = """
     with subjects as (
         {subjects}
@@ -102,45 +111,50 @@ _STORY = """
         select t.* from subjects join transitions t
         on t.machine = subjects.machine and t.subject_id = subjects.id
     ), messages as (
-        select o.event_type, o.created_at, o.request_id, o.last_error, o.sending_at,
+        select o.event_type, {message_at} as created_at, o.request_id,
                {message_state} as state, {message_end} as ended_at
         from outbox o where {messages}
     ), commands as (
-        select c.* from lock_commands c where {commands}
+        select c.kind, {command_at} as created_at, c.done_at, c.dead_at, c.result, c.last_error,
+               c.request_id, c.no
+        from lock_commands c where {commands}
     ), events as (
         select e.type, e.event_id, e.received_at, e.completed_at, e.outcome, e.request_id
         from webhook_events e
         where e.request_id in (select request_id from moved where request_id <> '')
     )
     select at, machine as kind, event, verb, reason as detail, actor_kind, actor_name,
-           null::bigint as amount, request_id, id as seq from moved
+           null::bigint as amount, request_id, 1 as rank, id as seq from moved
     union all
     select l.at, 'ledger', l.kind, null, l.memo, l.actor_kind, l.actor_name, l.amount,
-           l.request_id, l.id from ledger_lines l where {ledger}
+           l.request_id, 2, l.id from ledger_lines l where {ledger}
     union all
-    select a.at, 'gate', a.code, null, null, a.actor_kind, a.actor_name, null, a.request_id, a.id
+    select a.at, 'gate', a.code, null, null, a.actor_kind, a.actor_name, null, a.request_id, 2,
+           a.id
     from gate_audits a where {gate}
     union all
     select created_at, 'message', 'waiting', null, event_type, 'system', 'monban', null,
-           request_id, 0 from messages
+           request_id, 4, 0 from messages
     union all
-    select ended_at, 'message', state, null, event_type, 'system', 'monban', null, request_id, 2
+    select ended_at, 'message', state, null, event_type, 'system', 'monban', null, request_id, 5,
+           0
     from messages where ended_at is not null
     union all
-    select created_at, 'lock', kind, null, null, 'system', 'monban', null, request_id, no
+    select created_at, 'lock', kind, null, null, 'system', 'monban', null, request_id, 3, no
     from commands
     union all
     select coalesce(done_at, dead_at), 'lock', case when done_at is null then 'given_up'
            else 'done' end, null, coalesce(result, last_error), 'system', 'monban', null,
-           request_id, no
+           request_id, 0, no
     from commands where done_at is not null or dead_at is not null
     union all
     select received_at, 'webhook', 'received', null, type, 'provider', 'provider', null,
-           request_id, 0 from events
+           request_id, 0, 0 from events
     union all
-    select completed_at, 'webhook', outcome, null, type, 'system', 'monban', null, request_id, 9
+    select completed_at, 'webhook', outcome, null, type, 'system', 'monban', null, request_id, 6,
+           0
     from events where completed_at is not null
-    order by at desc, seq desc
+    order by at desc, rank desc, seq desc
     limit :most
 """
 
@@ -163,6 +177,8 @@ def load(tx: Tx, kind: Kind, subject_id: UUID) -> Timeline | None:
         messages=_MESSAGES[kind],
         message_state=MESSAGE_STATE,
         message_end=MESSAGE_END,
+        message_at=_AFTER_ITS_CAUSE.format(row="o"),
+        command_at=_AFTER_ITS_CAUSE.format(row="c"),
         ledger=_LEDGER[kind],
         commands=_COMMANDS[kind],
         gate=_GATE[kind],

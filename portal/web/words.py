@@ -77,6 +77,24 @@ COMMANDS: Mapping[str, Any] = {
     "given_up": _l("Lock did not answer; left to a person"),
 }
 
+# The lock controller's own words on a code.
+OBSERVED: Mapping[str, Any] = {
+    "set": _l("on the lock"),
+    "setting": _l("being set"),
+    "unset": _l("not on the lock"),
+    "removing": _l("being removed"),
+    "gone": _l("gone"),
+    "unknown": _l("unclear"),
+}
+
+# How a lock command ended.
+RESULTS: Mapping[str, Any] = {
+    "accepted": _l("taken on"),
+    "read back": _l("done already, as reading it back showed"),
+    "gone": _l("there was nothing left to remove"),
+    "superseded": _l("no longer needed"),
+}
+
 REVOKED: Mapping[str, Any] = {
     "departed": _l("the guest checked out"),
     "moved": _l("the guest moved"),
@@ -113,6 +131,15 @@ def said(table: Mapping[str, Any], key: str) -> str:
     return str(table.get(key, key))
 
 
+def observed(word: str | None) -> str:
+    """The controller's word on a code; its error codes after it, as it wrote them."""
+    if not word:
+        return ""
+    status, _, errors = word.partition(":")
+    told = said(OBSERVED, status)
+    return f"{told} ({errors.replace(':', ', ')})" if errors else told
+
+
 def who(kind: str, name: str) -> str:
     """The actor of a record as people call it: machines have names of ours in the records."""
     if kind == "system":
@@ -134,4 +161,5 @@ def table() -> dict[str, Any]:
         "language_name": partial(said, LANGUAGES),
         "command_name": partial(said, COMMANDS),
         "actor_name": who,
+        "observed": observed,
     }

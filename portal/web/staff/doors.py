@@ -14,16 +14,6 @@ from portal.web import access, answer, words
 
 blueprint = Blueprint("doors", __name__, url_prefix="/staff/doors")
 
-# The controller's own words on a code, as people read them.
-OBSERVED = {
-    "set": _l("on the lock"),
-    "setting": _l("being set"),
-    "unset": _l("not on the lock"),
-    "removing": _l("being removed"),
-    "gone": _l("gone"),
-    "unknown": _l("unclear"),
-}
-
 WANTED = {
     "set": _l("on the lock"),
     "gone": _l("gone"),
@@ -44,16 +34,6 @@ COMMAND_STATES = {
 }
 
 COMMAND_TONES = {"waiting": "busy", "unknown": "busy", "dead": "bad", "done": "good"}
-
-
-@blueprint.app_template_global()
-def observed(word: str | None) -> str:
-    """The controller's word, its error codes after it as it wrote them."""
-    if not word:
-        return ""
-    status, _, errors = word.partition(":")
-    said = words.said(OBSERVED, status)
-    return f"{said} ({errors.replace(':', ', ')})" if errors else said
 
 
 @blueprint.app_template_global()

@@ -143,7 +143,7 @@ def _said(row: Row[Any]) -> tuple[str, str]:
         named = gettext("Message: %(message)s", message=words.said(words.MESSAGES, row.detail))
         return named, words.said(words.MESSAGE_STATES, row.event)
     if row.kind == "lock":
-        return words.said(words.COMMANDS, row.event), row.detail or ""
+        return words.said(words.COMMANDS, row.event), words.said(words.RESULTS, row.detail or "")
     if row.kind == "gate":
         return gettext("Check-in was refused"), _gate_words(row.event)
     if row.event == "changed":
@@ -180,7 +180,7 @@ def _reason(row: Row[Any]) -> str:
     if row.kind == "entry_key" and row.event == "revoke_asked":
         return words.said(words.REVOKED, row.detail or "")
     if row.kind == "entry_key" and row.detail:
-        return gettext("The lock's word: %(word)s", word=row.detail)
+        return gettext("The lock's word: %(word)s", word=words.observed(row.detail))
     return row.detail or ""
 
 
