@@ -88,7 +88,8 @@ class House:
     def told_back(self, provider: str) -> tuple[str, ...]:
         """Where it keeps its memory, and where it sends its webhooks, signed with what."""
         secret = self.env[f"{provider.upper()}_WEBHOOK_SECRET"]
-        return ("--webhook-url", f"{self.address}/webhooks/{provider}", "--webhook-secret", secret)
+        hook = ("--webhook-url", f"{self.address}/webhooks/{provider}", "--webhook-secret", secret)
+        return (*hook, "--state-file", str(var.VAR / f"{provider}.json"))
 
     def start_servers(self) -> None:
         if "REDIS_URL" not in self.given:

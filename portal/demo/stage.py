@@ -222,16 +222,16 @@ class Stage:
         if scene.paid in ("card", "deposit_card"):
             paid_at = min(booked_at + 3 * MINUTE, self.now - MINUTE)
             with at(paid_at), log.request(log.new_request_id()):
-                self.pay_by_card(stay_id, "deposit" if scene.paid == "deposit_card" else "balance")
+                self.pay_by_card(scene, stay_id)
         END[scene.end](self, scene, stay_id)
 
     @contextmanager
     def beat(self, moment: datetime) -> Iterator[Tx]:
-        """One transaction at `moment`, under a request id of its own. The messages and the lock's
-        work that it asks for are dated then as well."""
+        """One transaction at `moment`, under a request id of its own. What it asks to be sent is
+        dated then as well."""
         with at(moment), log.request(log.new_request_id()), transaction(self.id) as tx:
             yield tx
-            for table in ("outbox", "lock_commands", "refunds"):
+            for table in ("outbox", "refunds"):
                 tx.run(
                     f"update {table} set created_at = :at where request_id = :id",
                     at=moment,
@@ -266,11 +266,13 @@ class Stage:
             ),
         )
 
-    def pay_by_card(self, stay_id: UUID, part: payments.Part) -> None:
+    def pay_by_card(self, scene: Scene, stay_id: UUID) -> None:
         """As the guest would on the stand-in's page. Without a stand-in nobody pays by card."""
         if self.config.stripe_api_base is None:
             return
-        opened = payments.open_payment(self.desk, Actor("guest", None, "guest"), stay_id, part)
+        guest = Actor("guest", None, scene.guest.name)
+        part: payments.Part = "deposit" if scene.paid == "deposit_card" else "balance"
+        opened = payments.open_payment(self.desk, guest, stay_id, part)
         if not isinstance(opened, Applied) or opened.subject is None:
             return
         with transaction(self.id) as tx:
@@ -370,9 +372,10 @@ def _lock_says(tx: Tx, stay_id: UUID, status: str | None) -> None:
     for key in found:
         keys.observe(tx, key.id, status=status)
         tx.run(
-            "update lock_commands set done_at = :at, result = 'accepted'"
+            "update lock_commands set created_at = :asked, done_at = :at, result = 'accepted'"
             " where key_id = :key and done_at is null",
             key=key.id,
+            asked=clock.now() - MINUTE,
             at=clock.now(),
         )
 

@@ -33,11 +33,18 @@ AT_DOOR = f"""
     {OF_STAY} join spaces p on p.id = x.space_id join doors d on d.id = x.door_id
 """
 
+ASKED = """
+    coalesce((select max(c.created_at) from lock_commands c
+              where c.key_id = x.id and c.kind = case x.state when 'requested' then 'set'
+                                                 else 'remove' end), x.created_at)
+"""
+"""When the lock was asked for what a key `x` waits for."""
+
 # Keys that the lock has not confirmed within the house's own limit.
 UNCONFIRMED = f"""
     from entry_keys x join facilities f on f.id = x.facility_id
     where x.state in ('requested', 'revoking')
-      and {_since("entry_key")} < :now - make_interval(mins => f.key_alarm_minutes)
+      and {ASKED} < :now - make_interval(mins => f.key_alarm_minutes)
 """
 
 # Keys that a guest in house cannot open the door with, and that nothing newer replaces.
@@ -157,7 +164,7 @@ def _unconfirmed_keys(tx: Tx, now: datetime) -> Rows:
     return tx.rows(
         f"""
         select x.id, x.state, x.observed, x.door_id, {GUEST}, s.version, s.state as stay_state,
-               p.code as space_code, d.name_ja, d.name_en, {_since("entry_key")} as at
+               p.code as space_code, d.name_ja, d.name_en, {ASKED} as at
         from entry_keys x {AT_DOOR}
         where x.id in (select x.id {UNCONFIRMED})
         order by at, x.id limit :most

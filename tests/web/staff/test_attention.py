@@ -59,7 +59,7 @@ def test_everything_at_once(
     """One thing of each kind: the page is whole in both languages, and within its budget."""
     fail_key(front, stay, key)
     late = front.admitted(front.cast.book(price=0, space="A02"))
-    owner.run("update transitions set at = now() - interval '1 hour' where subject_id = %s", late)
+    asked_before(owner, late, 60)
     dead_command(owner, late)
     lose(owner, "payments", front.opened(front.cast.book(price=5000, space="A03")))
     stuck_refund(front, owner, paid)
@@ -96,13 +96,9 @@ def test_a_key_is_late_only_past_the_houses_limit(
     front: FrontDesk, stay: Booked, key: UUID, owner: Owner
 ) -> None:
     client = front.cast.signed_in(front.cast.sato, locale="en")
-    owner.run(
-        "update transitions set at = now() - interval '14 minutes' where subject_id = %s", key
-    )
+    asked_before(owner, key, 14)
     assert counted(front) == 0
-    owner.run(
-        "update transitions set at = now() - interval '16 minutes' where subject_id = %s", key
-    )
+    asked_before(owner, key, 16)
     assert counted(front) == 1
     assert "Keys that the lock has not confirmed" in shown(client, PAGE)
     done = send(client, PAGE, f"{PAGE}/doors/{front.cast.tokyo.doors['A01']}/ask")
@@ -279,6 +275,14 @@ def fail_key(front: FrontDesk, stay: Booked, key: UUID) -> None:
     with front.cast.transaction(stay.facility_id) as tx:
         assert keys.refuse(tx, key, "code_invalid").status == "applied"
         tx.run("update lock_commands set done_at = now() where key_id = :key", key=key)
+
+
+def asked_before(owner: Owner, key: UUID, minutes: int) -> None:
+    owner.run(
+        "update lock_commands set created_at = now() - make_interval(mins => %s) where key_id = %s",
+        minutes,
+        key,
+    )
 
 
 def dead_command(owner: Owner, key: UUID) -> UUID:
