@@ -17,7 +17,7 @@ from rq import SimpleWorker
 from app import create_app
 from portal import doorbell, isolation, log
 from portal.config import Config, from_environment
-from portal.edges.providers import channels, providers
+from portal.edges.channels import channels
 from portal.jobs import sweeps
 from portal.jobs.house import House, open_house
 
@@ -43,7 +43,8 @@ def open_for_work(config: Config) -> None:
     app = create_app()
     with app.app_context():
         isolation.prove()
-    open_house(House(config, providers(config), channels(config), context=app.app_context))
+    held = app.extensions["monban.providers"]
+    open_house(House(config, held, channels(config), context=app.app_context))
 
 
 def work() -> None:

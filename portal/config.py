@@ -93,6 +93,8 @@ def refuse_unsafe(config: Config) -> None:
         raise UnsafeConfigurationError("live money must not open pretended doors: SEAM_ENDPOINT")
     if config.stripe_secret_key and not config.stripe_webhook_secrets:
         raise UnsafeConfigurationError("STRIPE_WEBHOOK_SECRET is missing beside STRIPE_SECRET_KEY")
+    if config.webhook_mode == "inline" and not config.smtp_url:
+        raise UnsafeConfigurationError("SMTP_URL is missing: inline mode works without a worker")
     if config.seam_api_key and not config.seam_webhook_secrets:
         raise UnsafeConfigurationError("SEAM_WEBHOOK_SECRET is missing beside SEAM_API_KEY")
     if not config.stripe_live and not local and config.stripe_api_base:

@@ -93,10 +93,10 @@ def _held(tx: Tx, source: Source, event_id: str) -> Held:
 
 
 def claim(
-    tx: Tx, token: UUID, *, at_most: int = BATCH, only: str | None = None
+    tx: Tx, token: UUID, *, at_most: int = BATCH, only: tuple[Source, str] | None = None
 ) -> Sequence[Row[Any]]:
     """Lease due events to `token`: unclaimed ones, and those whose claim has expired. One row
-    updated means that it is ours. `only` names one event id, for the inline mode."""
+    updated means that it is ours. `only` names one event, for the inline mode."""
     return tx.rows(
         """
         with claimed as (
@@ -106,7 +106,8 @@ def claim(
                 select id from webhook_events
                 where state = 'processing' and next_attempt_at <= now()
                   and (claimed_at is null or claimed_at < now() - :lease)
-                  and (cast(:only as text) is null or event_id = :only)
+                  and (cast(:event_id as text) is null
+                       or (source, event_id) = (:source, :event_id))
                 order by next_attempt_at, created
                 limit :at_most
                 for update skip locked
@@ -120,7 +121,8 @@ def claim(
         token=token,
         lease=LEASE,
         at_most=at_most,
-        only=only,
+        source=only[0] if only else None,
+        event_id=only[1] if only else None,
     )
 
 

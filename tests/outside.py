@@ -19,12 +19,13 @@ from sqlalchemy import event
 from portal import inbox
 from portal.config import Config
 from portal.db import db, transaction
+from portal.edges.channels import Channels
 from portal.edges.line.adapter import LineMessages
 from portal.edges.locks.adapter import SeamLocks
 from portal.edges.mail.adapter import SmtpMail
 from portal.edges.payments.adapter import StripePayments
 from portal.edges.payments.port import ProviderEvent
-from portal.edges.providers import Channels, Providers
+from portal.edges.providers import Providers
 from portal.jobs import drain, house
 from portal.jobs.house import House
 from sandbox.mail import MailSink

@@ -114,7 +114,9 @@ returns table (facility_id uuid, payment_id uuid)
 language sql stable security definer set search_path = pg_catalog, public
 as $$
     select facility_id, id from payments
-    where intent_id = intent or (id = named and intent_id is null)
+    where intent_id = intent or id = named
+    order by intent_id is not distinct from intent desc
+    limit 1
 $$;
 
 create function key_by_code(code_id text, name text)

@@ -128,8 +128,8 @@ CREATE TABLE webhook_events (
 );
 
 CREATE INDEX ix_webhook_events_completed ON webhook_events (completed_at);
-CREATE INDEX ix_webhook_events_request ON webhook_events (request_id);
 CREATE INDEX ix_webhook_events_due ON webhook_events (next_attempt_at) WHERE state = 'processing';
+CREATE INDEX ix_webhook_events_request ON webhook_events (request_id);
 
 CREATE TABLE consumed_effects (
     facility_id UUID NOT NULL,
@@ -176,6 +176,7 @@ CREATE TABLE gate_audits (
 );
 
 CREATE INDEX ix_gate_audits_at ON gate_audits (facility_id, at);
+CREATE INDEX ix_gate_audits_stay ON gate_audits (facility_id, stay_id);
 
 CREATE TABLE guests (
     id UUID DEFAULT gen_random_uuid() NOT NULL,
@@ -309,6 +310,7 @@ CREATE TABLE stays (
 CREATE INDEX ix_stays_arrivals ON stays (facility_id, starts_at, id);
 CREATE INDEX ix_stays_departures ON stays (facility_id, ends_at);
 CREATE INDEX ix_stays_guest ON stays (facility_id, guest_id);
+CREATE INDEX ix_stays_live ON stays (facility_id, starts_at) WHERE state in ('reserved', 'admitted');
 CREATE INDEX ix_stays_space ON stays (facility_id, space_id);
 
 CREATE TABLE entry_keys (

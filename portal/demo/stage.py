@@ -23,7 +23,7 @@ from portal.edges.providers import providers
 from portal.models import Stay
 from portal.outcome import Applied, Outcome
 from portal.policies import pricing
-from portal.verbs import cash, keys, payments, stay_changes, stays
+from portal.verbs import cash, keys, payment_answers, payments, stay_changes, stays
 from portal.verbs.desk import Desk
 
 # Shaped as `Tx.enter` wants it: the facility, and the row, which here is the facility again.
@@ -279,7 +279,7 @@ class Stage:
             _set_back(tx, "payments", opened.subject)
             intent = tx.scalar("select intent_id from payments where id = :id", id=opened.subject)
         _confirm(self.config, intent)
-        payments.resolve(self.desk, self.clerk, opened.subject)
+        payment_answers.resolve(self.desk, self.clerk, opened.subject)
 
     def stay_reserved(self, scene: Scene, stay_id: UUID) -> None:
         """Waits for its day."""

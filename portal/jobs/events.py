@@ -8,11 +8,12 @@ from sqlalchemy.exc import DBAPIError
 
 from portal import doorbell, inbox, log
 from portal.db import transaction
+from portal.inbox import Source
 from portal.jobs import lock_events, payment_events
 from portal.jobs.applying import Applying, Handled, NotYetError, PermanentFaultError
 from portal.jobs.house import House
 from portal.policies import backoff
-from portal.verbs.payments import PROVIDER
+from portal.verbs.payment_answers import PROVIDER
 
 TRIES = 3
 """A serialization failure or deadlock is tried again inside the claim, this often."""
@@ -38,12 +39,13 @@ def apply_due(house: House) -> int:
     return len(claimed)
 
 
-def apply_now(house: House, event_id: str) -> bool:
-    """Inline mode: claim and apply this one event in the request. False when it stays undone."""
+def apply_now(house: House, source: Source, event_id: str) -> bool:
+    """Inline mode: claim and apply this one event in the request. False when it stays undone, or
+    when another process has it."""
     token = uuid4()
     with transaction(None) as tx:
-        claimed = inbox.claim(tx, token, at_most=1, only=event_id)
-    return all(apply(house, Applying(event, token)) for event in claimed)
+        claimed = inbox.claim(tx, token, at_most=1, only=(source, event_id))
+    return bool(claimed) and all(apply(house, Applying(event, token)) for event in claimed)
 
 
 def apply(house: House, work: Applying) -> bool:

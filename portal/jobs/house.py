@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from portal.config import Config
-from portal.edges.providers import Channels, Providers
+from portal.edges.channels import Channels
+from portal.edges.providers import Providers
 from portal.verbs.desk import Desk
 
 

@@ -9,8 +9,8 @@ from portal.edges.payments.port import UnreadablePayload
 from portal.edges.payments.reading import intent_from_payload, refund_from_payload
 from portal.jobs.applying import Applying, Handled, NotYetError, PermanentFaultError
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import payments, refunds
-from portal.verbs.payments import PROVIDER
+from portal.verbs import payment_answers, refund_answers
+from portal.verbs.payment_answers import PROVIDER
 
 Handler = Callable[[Tx, Applying, Mapping[str, Any]], Handled]
 
@@ -39,7 +39,9 @@ def on_intent(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
         if named is None:
             return Handled("ignored", "not a payment of ours")
         raise NotYetError(f"no payment {named} for {intent.id}")
-    said = payments.record_intent(tx, PROVIDER, payment_id, intent, event_id=work.event.event_id)
+    said = payment_answers.record_intent(
+        tx, PROVIDER, payment_id, intent, event_id=work.event.event_id
+    )
     return _handled(said)
 
 
@@ -52,7 +54,7 @@ def on_refund(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
         if _uuid(answer.metadata.get("payment_id")) is None:
             return Handled("ignored", "not a refund of ours")
         raise NotYetError(f"no payment for {answer.intent_id}")
-    return _handled(refunds.hear(tx, payment_id, answer))
+    return _handled(refund_answers.hear(tx, payment_id, answer))
 
 
 def on_charge_refunded(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
@@ -90,6 +92,8 @@ def _handled(said: Outcome) -> Handled:
             return Handled("superseded", said.code)
         case Refused(code=Code.AMOUNT_MISMATCH):
             return Handled("dead_letter", "amount, currency or subject does not agree")
+        case Refused(code=Code.NOT_FOUND):
+            return Handled("ignored", "another intent bears this payment's name")
         case Refused():
             raise NotYetError(said.code)
         case Conflict():

@@ -7,7 +7,7 @@ from portal.db import SYSTEM, transaction
 from portal.edges.errors import EdgeError
 from portal.jobs.house import House
 from portal.models import Payment
-from portal.verbs import payments, refunds
+from portal.verbs import payment_answers, payments, refund_answers
 from portal.verbs.desk import Desk
 
 BATCH = 20
@@ -34,7 +34,7 @@ def read(desk: Desk, payment_id: UUID) -> None:
         return
     if payment.state in ("open", "processing", "unknown"):
         cancellable = unwanted and payment.state == "open" and payment.intent_id is not None
-        ask = payments.cancel_attempt if cancellable else payments.resolve
+        ask = payments.cancel_attempt if cancellable else payment_answers.resolve
         said = ask(desk, SYSTEM, payment_id)
         logger.info("payment_read", payment=str(payment_id), code=said.code)
     else:
@@ -52,7 +52,7 @@ def _read_refunds(desk: Desk, payment: Payment) -> None:
         return
     with desk.transaction() as tx:
         for answer in answers:  # a handful at most: the refunds of one charge
-            refunds.hear(tx, payment.id, answer)
+            refund_answers.hear(tx, payment.id, answer)
         tx.run("update payments set next_read_at = null where id = :id", id=payment.id)
 
 

@@ -109,7 +109,10 @@ class GateAudit(Base):
     """Append-only: every refusal of the gate, with its code and the ground."""
 
     __tablename__ = "gate_audits"
-    __table_args__ = (Index("ix_gate_audits_at", "facility_id", "at"),)
+    __table_args__ = (
+        Index("ix_gate_audits_at", "facility_id", "at"),
+        Index("ix_gate_audits_stay", "facility_id", "stay_id"),
+    )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     facility_id: Mapped[House]

@@ -54,6 +54,13 @@ class Stay(Base):
             name="ex_stays_space_period",
         ),
         Index("ix_stays_arrivals", "facility_id", "starts_at", "id"),
+        # The desk's day reads every stay that is not over, however old.
+        Index(
+            "ix_stays_live",
+            "facility_id",
+            "starts_at",
+            postgresql_where=text("state in ('reserved', 'admitted')"),
+        ),
         Index("ix_stays_departures", "facility_id", "ends_at"),
         Index("ix_stays_guest", "facility_id", "guest_id"),
         Index("ix_stays_space", "facility_id", "space_id"),

@@ -9,7 +9,7 @@ from portal import ledger
 from portal.db import Actor, Tx
 from portal.money import LARGEST, Money
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
-from portal.verbs import facts, refunds
+from portal.verbs import facts, refunds_owed
 
 
 def take(tx: Tx, actor: Actor, stay_id: UUID, amount: int, form_key: UUID) -> Outcome:
@@ -35,7 +35,7 @@ def hand_back(tx: Tx, actor: Actor, stay_id: UUID, amount: int, form_key: UUID) 
     stay = _counter(tx, stay_id, form_key)
     if isinstance(stay, Outcome):
         return stay
-    owed = min(-int(stay.balance) - refunds.in_flight(tx, stay_id), _cash_held(tx, stay_id))
+    owed = min(-int(stay.balance) - refunds_owed.in_flight(tx, stay_id), _cash_held(tx, stay_id))
     if not 0 < amount <= owed:
         return Refused(Code.CASH_EXCEEDS_OWED, {"amount": Money(max(0, owed), stay.currency)})
     _book(tx, actor, stay, "cash_returned", amount, form_key)

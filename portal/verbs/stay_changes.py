@@ -13,7 +13,7 @@ from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import facts, keys, refunds
+from portal.verbs import facts, keys, refunds_owed
 from portal.verbs.stays import LONGEST, SPACE_PERIOD
 
 CHANGEABLE = ("reserved", "admitted")
@@ -124,7 +124,7 @@ def _reprice(tx: Tx, actor: Actor, stay: Row[Any], change: int) -> None:
     )
     owed = -(int(stay.balance) + change)
     if owed > 0:
-        refunds.owe_back(tx, actor, stay.id, owed, reason="cancellation")
+        refunds_owed.owe_back(tx, actor, stay.id, owed, reason="cancellation")
 
 
 def _new_key(tx: Tx, actor: Actor, stay_id: UUID) -> None:

@@ -20,7 +20,7 @@ from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies.folding import digits, fold
 from portal.policies.stay_codes import new_code
-from portal.verbs import facts, keys, refunds
+from portal.verbs import facts, keys, refunds_owed
 
 LONGEST = timedelta(days=366)
 SPACE_PERIOD = "ex_stays_space_period"
@@ -315,4 +315,4 @@ def _settle_cancelled(tx: Tx, actor: Actor, stay: Row[Any], charged: int, fee: i
         ledger.book(tx, actor, "fee", stay_id=stay.id, amount=fee, currency=stay.currency)
     owed = -(int(stay.balance) - charged + fee)
     if owed > 0:
-        refunds.owe_back(tx, actor, stay.id, owed, reason="cancellation")
+        refunds_owed.owe_back(tx, actor, stay.id, owed, reason="cancellation")

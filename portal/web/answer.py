@@ -10,7 +10,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
-from functools import cached_property
 from typing import Any, Concatenate, ParamSpec, cast
 from urllib.parse import urlsplit
 
@@ -22,10 +21,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import wording
 from portal.config import Config
 from portal.db import Actor, Tx, transaction
-from portal.edges.locks.adapter import SeamLocks
-from portal.edges.locks.port import Locks
-from portal.edges.payments.adapter import StripePayments
-from portal.edges.payments.port import Payments
+from portal.edges.providers import Providers
 from portal.money import Money
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, Standing
 from portal.verbs.desk import Desk
@@ -75,24 +71,9 @@ def reading() -> Iterator[Tx]:
 
 
 def desk() -> Desk:
-    edges: Edges = current_app.extensions["monban.edges"]
-    return Desk(access.facility().id, edges.payments, edges.locks, edges.config.public_url)
-
-
-class Edges:
-    """The providers, each made when it is first needed."""
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-
-    @cached_property
-    def payments(self) -> Payments:
-        config = self.config
-        return StripePayments(config.stripe_secret_key, api_base=config.stripe_api_base)
-
-    @cached_property
-    def locks(self) -> Locks:
-        return SeamLocks(self.config.seam_api_key, endpoint=self.config.seam_endpoint)
+    config: Config = current_app.extensions["monban.config"]
+    held: Providers = current_app.extensions["monban.providers"]
+    return Desk(access.facility().id, held.payments, held.locks, config.public_url)
 
 
 # Answering ------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import portal.models  # noqa: F401  (declares the tables for migrations)
 from portal import doorbell, log, seal, wording
 from portal.config import Config
 from portal.db import db
+from portal.edges.providers import providers
 from portal.lazy import _l
 from portal.web import (
     access,
@@ -104,7 +105,7 @@ def create_app(config: Config) -> Flask:
     )
     app.config.from_mapping(settings(config))
     app.extensions["monban.config"] = config
-    app.extensions["monban.edges"] = answer.Edges(config)
+    app.extensions["monban.providers"] = providers(config)
     _bind_extensions(app)
     _bind_frame(app)
     for name in BLUEPRINTS:

@@ -23,8 +23,8 @@ from portal import clock, doorbell, inbox, log
 from portal.config import Config
 from portal.db import Tx, transaction
 from portal.edges import locks, payments
-from portal.edges.providers import channels, providers
-from portal.inbox import Held
+from portal.edges.channels import channels
+from portal.inbox import Held, Source
 from portal.jobs import events
 from portal.jobs.house import House
 from portal.web import access
@@ -44,7 +44,8 @@ def _open_house(state: BlueprintSetupState) -> None:
     app = cast("Flask", state.app)
     config: Config = app.extensions["monban.config"]
     if config.webhook_mode == "inline":
-        made = House(config, providers(config), channels(config), app.app_context)
+        held = app.extensions["monban.providers"]
+        made = House(config, held, channels(config), app.app_context)
         app.extensions["monban.house"] = made
 
 
@@ -71,7 +72,7 @@ def from_stripe() -> Response:
             api_version=event.api_version,
         )
 
-    return _receive(event.id, store)
+    return _receive("stripe", event.id, store)
 
 
 @blueprint.post("/seam")
@@ -95,10 +96,10 @@ def from_seam() -> Response:
             headers=_headers(),
         )
 
-    return _receive(event.id, store)
+    return _receive("seam", event.id, store)
 
 
-def _receive(event_id: str, store: Store) -> Response:
+def _receive(source: Source, event_id: str, store: Store) -> Response:
     """Committed first, then rung, then answered by what we hold."""
     try:
         with transaction(None) as tx:
@@ -109,16 +110,16 @@ def _receive(event_id: str, store: Store) -> Response:
         return _say(200, "duplicate")
     if held == "claimed":
         return _later("claimed")
-    if not _handed_on(event_id):
+    if not _handed_on(source, event_id):
         return _later("not now")
     return _say(200, "received")
 
 
-def _handed_on(event_id: str) -> bool:
+def _handed_on(source: Source, event_id: str) -> bool:
     """A worker will look, or the event is applied here and now. False: the provider comes again."""
     if _config().webhook_mode == "inline":
         house = cast("House", current_app.extensions["monban.house"])
-        return events.apply_now(house, event_id)
+        return events.apply_now(house, source, event_id)
     return doorbell.ring("inbox")
 
 

@@ -20,7 +20,7 @@ from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Refused
 from portal.policies import backoff
 from portal.verbs import events as verbs
-from portal.verbs import payments
+from portal.verbs import payment_answers, payments
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.conftest import psycopg_url
@@ -299,7 +299,7 @@ def test_serialization_conflict_does_not_lose_the_payment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """PostgreSQL's own 40001: the payment's row is written after this transaction has begun."""
-    real = payments.record_intent
+    real = payment_answers.record_intent
     tries: list[int] = []
 
     def disturbed(*given: Any, **more: Any) -> Any:
@@ -308,7 +308,7 @@ def test_serialization_conflict_does_not_lose_the_payment(
             owner.run("update payments set reads = reads + 1")
         return real(*given, **more)
 
-    monkeypatch.setattr(payments, "record_intent", disturbed)
+    monkeypatch.setattr(payment_answers, "record_intent", disturbed)
     receive(told(worker))
     work(worker, "inbox")
     assert len(tries) == 3
@@ -324,7 +324,7 @@ def test_conflicts_without_end_release_the_claim(
     stay: Booked,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = payments.record_intent
+    real = payment_answers.record_intent
 
     def disturbed(*given: Any, **more: Any) -> Any:
         owner.run("update payments set reads = reads + 1")
@@ -332,7 +332,7 @@ def test_conflicts_without_end_release_the_claim(
 
     receive(told(worker))
     with monkeypatch.context() as patch:
-        patch.setattr(payments, "record_intent", disturbed)
+        patch.setattr(payment_answers, "record_intent", disturbed)
         work(worker, "inbox")
     assert event(owner) == ("processing", None, 1, False, True)
     owner.make_due()
@@ -348,7 +348,7 @@ def test_a_connection_cut_in_mid_apply_loses_nothing(
     stay: Booked,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = payments.record_intent
+    real = payment_answers.record_intent
     cut: list[int] = []
 
     def disturbed(tx: Any, *given: Any, **more: Any) -> Any:
@@ -358,7 +358,7 @@ def test_a_connection_cut_in_mid_apply_loses_nothing(
             owner.run("select pg_terminate_backend(%s)", cut[0])
         return said
 
-    monkeypatch.setattr(payments, "record_intent", disturbed)
+    monkeypatch.setattr(payment_answers, "record_intent", disturbed)
     receive(told(worker))
     work(worker, "inbox")
     assert event(owner)[0] == "processing"

@@ -11,7 +11,7 @@ from portal import clock
 from portal.jobs.house import House
 from portal.money import Money
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
-from portal.verbs import refunds, stay_changes, stays
+from portal.verbs import refunds, refunds_owed, stay_changes, stays
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, deliver, events, pay, receive, work
@@ -53,7 +53,7 @@ def refundable(cast: Cast, owner: Owner) -> int:
     with cast.transaction(cast.tokyo.id) as tx:
         payment = tx.get(Payment, owner.one("select id from payments"))
         assert payment is not None
-        return refunds.refundable(tx, payment)
+        return refunds_owed.refundable(tx, payment)
 
 
 def mails(owner: Owner, kind: str) -> int:

@@ -17,11 +17,12 @@ from werkzeug.serving import make_server
 
 from portal import clock, config, seal
 from portal.db import SYSTEM, db
-from portal.edges.providers import channels, providers
+from portal.edges.channels import channels
+from portal.edges.providers import providers
 from portal.jobs import drain, house
 from portal.jobs.house import House
 from portal.outcome import Outcome
-from portal.verbs import keys, payments, stays
+from portal.verbs import keys, payment_answers, payments, stays
 from portal.verbs.desk import Desk
 from portal.web import factory
 from sandbox import parts
@@ -90,7 +91,7 @@ class Shop:
                 | more
             )
             with desk.transaction() as tx:
-                return payments.record_intent(tx, SYSTEM, payment_id, word)
+                return payment_answers.record_intent(tx, SYSTEM, payment_id, word)
 
     def take_in(self, booked: Booked) -> None:
         """Check in, past the gate: the stay must be paid."""

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock
 from portal.outcome import Outcome
 from portal.queries import attention as waiting
-from portal.verbs import attention, doors, events, keys, messages, payments, refunds
+from portal.verbs import attention, doors, events, keys, messages, payment_answers, refunds
 from portal.web import access, answer, forms
 
 blueprint = Blueprint("attention", __name__, url_prefix="/staff/attention")
@@ -47,7 +47,7 @@ def drop(message_id: UUID) -> AnyResponse:
 @blueprint.post("/payments/<uuid:payment_id>/ask")
 @access.staff()
 def ask_payment(payment_id: UUID) -> AnyResponse:
-    return _answered(answer.act_at_desk(payments.resolve, payment_id))
+    return _answered(answer.act_at_desk(payment_answers.resolve, payment_id))
 
 
 @blueprint.post("/refunds/<uuid:refund_id>/ask")

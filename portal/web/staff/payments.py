@@ -14,7 +14,7 @@ from portal.lazy import _l
 from portal.machines.payment import MACHINE
 from portal.outcome import Code, Outcome, Refused
 from portal.queries import payments as listed
-from portal.verbs import payments, refunds
+from portal.verbs import payment_answers, refunds
 from portal.web import access, answer, forms, people, words
 
 blueprint = Blueprint("payments", __name__, url_prefix="/staff/payments")
@@ -114,7 +114,7 @@ def send_back(payment_id: UUID) -> AnyResponse | str:
 @access.staff()
 def resolve(payment_id: UUID) -> AnyResponse:
     return answer.respond(
-        answer.act_at_desk(payments.resolve, payment_id),
+        answer.act_at_desk(payment_answers.resolve, payment_id),
         to=url_for("payments.show", payment_id=payment_id),
         render=lambda: _page(payment_id),
     )

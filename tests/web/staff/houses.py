@@ -14,11 +14,12 @@ from werkzeug.test import TestResponse
 
 from portal import config
 from portal.db import SYSTEM, db
-from portal.edges.providers import channels, providers
+from portal.edges.channels import channels
+from portal.edges.providers import providers
 from portal.jobs import house
 from portal.jobs.house import House
 from portal.outcome import Applied
-from portal.verbs import payments, stays
+from portal.verbs import payment_answers, payments, stays
 from portal.verbs.desk import Desk
 from portal.web import factory
 from sandbox.seam.running import Running
@@ -80,7 +81,7 @@ class FrontDesk:
             self.scalar(stay, "select intent_id from payments where id = :id", payment_id),
         )
         with self.app.app_context():
-            said = payments.resolve(self.house.desk(stay.facility_id), SYSTEM, payment_id)
+            said = payment_answers.resolve(self.house.desk(stay.facility_id), SYSTEM, payment_id)
         assert isinstance(said, Applied), said
         return payment_id
 

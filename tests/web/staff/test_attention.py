@@ -9,7 +9,7 @@ from portal import inbox
 from portal.db import SYSTEM
 from portal.edges.payments.port import Refund as ProviderRefund
 from portal.queries import attention as waiting
-from portal.verbs import cash, keys, refunds, stay_changes
+from portal.verbs import cash, keys, refund_answers, refunds, stay_changes
 from sandbox.seam.running import eventually
 from tests.cast import Booked
 from tests.outside import Owner
@@ -337,7 +337,7 @@ def fail_refund(front: FrontDesk, owner: Owner, payment: UUID) -> UUID:
         created=datetime.now(UTC),
     )
     with front.cast.transaction(front.cast.tokyo.id) as tx:
-        assert refunds.record(tx, SYSTEM, refund, failed).status == "applied"
+        assert refund_answers.record(tx, SYSTEM, refund, failed).status == "applied"
     found: UUID = refund
     return found
 

@@ -1,0 +1,1 @@
+"""Measurements, never tests: `python -m benchmarks.inbox`, `python -m benchmarks.lists`."""
