@@ -37,7 +37,7 @@ def test_the_doors_in_both_languages(front: FrontDesk, key: UUID, lang: str) -> 
     said = shown(client, DOORS)
     assert "山田 花子" in said
     assert {"ja": "A01の扉", "en": "Door A01"}[lang] in said
-    assert {"ja": "鍵を登録", "en": "Set the key"}[lang] in said
+    assert {"ja": "鍵を設定", "en": "Set the key"}[lang] in said
 
 
 def test_a_house_without_doors(front: FrontDesk, lang: str) -> None:
