@@ -91,6 +91,8 @@ def refuse_unsafe(config: Config) -> None:
         raise UnsafeConfigurationError("a live STRIPE_SECRET_KEY must not meet STRIPE_API_BASE")
     if config.stripe_live and config.seam_endpoint and is_local(config.seam_endpoint):
         raise UnsafeConfigurationError("live money must not open pretended doors: SEAM_ENDPOINT")
+    if config.stripe_live and config.line_api_base:
+        raise UnsafeConfigurationError("live money must not speak to a pretended LINE_API_BASE")
     if config.stripe_secret_key and not config.stripe_webhook_secrets:
         raise UnsafeConfigurationError("STRIPE_WEBHOOK_SECRET is missing beside STRIPE_SECRET_KEY")
     if config.webhook_mode == "inline" and not config.smtp_url:

@@ -35,6 +35,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 # Every page of the portal: a module with a `blueprint`. A new one is one line here.
 BLUEPRINTS = (
+    "portal.web.front",
     "portal.web.health",
     "portal.web.hooks",
     "portal.web.staff.session",
