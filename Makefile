@@ -36,7 +36,7 @@ reset:
 
 test: setup
 	@$(OURS) -m sandbox.browser
-	@exec $(OURS) -m pytest -q -n 2 --dist loadfile $(ARGS)
+	@exec $(OURS) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 walkthrough: setup
 	@exec $(OURS) -m sandbox.walkthrough

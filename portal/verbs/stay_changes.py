@@ -26,7 +26,10 @@ def move_to(tx: Tx, actor: Actor, stay_id: UUID, seen: int, space_id: UUID) -> O
         return stay
     if stay.space_id == space_id:
         return Noop(Code.STAY_ALREADY_THERE, subject=stay_id)
-    space = tx.row("select no, code, active, door_id from spaces where id = :id", id=space_id)
+    space = tx.row(
+        "select no, code, active, door_id from spaces where id = :id for no key update",
+        id=space_id,
+    )
     if space is None:
         return Refused(Code.NOT_FOUND)
     if not space.active:

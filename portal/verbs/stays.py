@@ -235,6 +235,8 @@ def _impossible(wanted: NewStay) -> Code | None:
 
 
 def _space(tx: Tx, wanted: NewStay) -> Row[Any] | Refused:
+    """Locked: two who book it at once wait for one another here, and not within the exclusion
+    constraint, where PostgreSQL would call it a deadlock."""
     space = tx.row(
         """
         select s.no, s.active, f.currency,
@@ -242,6 +244,7 @@ def _space(tx: Tx, wanted: NewStay) -> Row[Any] | Refused:
                    or exists (select 1 from plans where id = :plan and active) as plan_known
         from spaces s join facilities f on f.id = s.facility_id
         where s.id = :id
+        for no key update of s
         """,
         id=wanted.space_id,
         plan=wanted.plan_id,
