@@ -10,13 +10,14 @@ UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 # Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run reset test walkthrough check fix translations docs lock
+.PHONY: help setup run reset test walkthrough sabotage check fix translations docs lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
 	@echo 'make reset         drop the data that make run keeps in var/'
 	@echo 'make test          every test; ARGS="-k stay -x" goes to pytest'
 	@echo 'make walkthrough   the main job and its mishaps, driven from outside an isolated house'
+	@echo 'make sabotage      break a promise at a time and see which check turns red'
 	@echo 'make check         lint, types, layers, templates, translations, migrations'
 	@echo 'make fix           format, and fix what the linter can'
 	@echo 'make translations  bring new messages into the catalogues'
@@ -40,6 +41,9 @@ test: setup
 
 walkthrough: setup
 	@exec $(OURS) -m sandbox.walkthrough
+
+sabotage: setup
+	@exec $(OURS) -m sandbox.sabotage $(ARGS)
 
 check: setup
 	@exec $(OURS) -m sandbox.check

@@ -1,0 +1,242 @@
+"""The named breaks: where, what stands there, what it becomes, and the checks that must see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Break:
+    """`old` occurs in `file`; its first occurrence becomes `new`."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    checks: tuple[str, ...]
+
+
+VERBS, JOBS, DB = "tests/verbs", "tests/jobs", "tests/db"
+MOVE, MESSAGES = "portal/move.py", "portal/jobs/messages.py"
+GUARDS = "migrations/sql/0001_guards.sql"
+
+BREAKS = (
+    Break(
+        "no state in the compare-and-set",
+        MOVE,
+        "and subject.state = :from_state",
+        "",
+        ("tests/machines", "tests/verbs/test_stays.py"),
+    ),
+    Break(
+        "the version that was seen is not compared",
+        MOVE,
+        "subject.version = :seen",
+        "true",
+        ("tests/machines", "tests/verbs/test_stays.py"),
+    ),
+    Break(
+        "no transition record",
+        MOVE,
+        "from moved\n            )\n            select version from moved",
+        "from moved where false\n            )\n            select version from moved",
+        ("tests/machines", "tests/verbs/test_stays.py"),
+    ),
+    Break(
+        "row count of the move ignored",
+        MOVE,
+        "return None if found is None else Moved(to_state, int(found))",
+        "return Moved(to_state, int(found or 0))",
+        ("tests/machines",),
+    ),
+    Break(
+        "guard trigger dropped",
+        GUARDS,
+        "execute format('create trigger guard_state before insert or update on %I'\n"
+        "                       ' for each row execute function guard_state()', guarded);",
+        "null;",
+        ("tests/machines", DB),
+    ),
+    Break(
+        "the mark names no row",
+        GUARDS,
+        "tg_table_name || ':' || new.id || ':' || new.state then",
+        "current_setting('app.move', true) then",
+        ("tests/machines",),
+    ),
+    Break(
+        "scope set for the session",
+        "portal/db.py",
+        "set_config('app.facility_id', :facility, true)",
+        "set_config('app.facility_id', :facility, false)",
+        (DB,),
+    ),
+    Break(
+        "policies without a check on writing",
+        GUARDS,
+        "' with check (facility_id = current_facility())',\n                           scoped",
+        "' with check (true)',\n                           scoped",
+        (DB,),
+    ),
+    Break(
+        "gate skipped",
+        "portal/verbs/stays.py",
+        "if not decision.allowed:",
+        "if False:",
+        ("tests/verbs/test_stays.py",),
+    ),
+    Break(
+        "stale page accepted",
+        "portal/verbs/stays.py",
+        "if stay.version != seen:",
+        "if False:",
+        ("tests/verbs/test_stays.py",),
+    ),
+    Break(
+        "claim token ignored at completion",
+        "portal/inbox.py",
+        'only_if={"claim_token": token},',
+        "",
+        ("tests/jobs/test_events.py",),
+    ),
+    Break(
+        "a live claim is taken over",
+        "portal/inbox.py",
+        "and (claimed_at is null or claimed_at < now() - :lease)",
+        "and cast(:lease as interval) is not null",
+        ("tests/jobs/test_events.py", "tests/web/test_hooks_stripe.py"),
+    ),
+    Break(
+        "no retry of a serialization failure",
+        "portal/jobs/events.py",
+        "if not _transient(fault) or attempt == TRIES:",
+        "if True:",
+        ("tests/jobs/test_events.py",),
+    ),
+    Break(
+        "an event of another mode is applied",
+        "portal/jobs/payment_events.py",
+        "event.livemode != live",
+        "False",
+        ("tests/jobs/test_events.py", "tests/web/test_hooks_stripe.py"),
+    ),
+    Break(
+        "money that does not agree is confirmed",
+        "portal/verbs/payment_answers.py",
+        "if revived or not _agrees(payment, intent):",
+        "if revived:",
+        ("tests/verbs/test_payments.py",),
+    ),
+    Break(
+        "surplus is kept",
+        "portal/policies/payment_progress.py",
+        "return min(amount, max(0, amount - balance_before))",
+        "return 0",
+        ("tests/verbs/test_payments.py", "tests/policies"),
+    ),
+    Break(
+        "a refund is tried again under a new key",
+        "portal/verbs/refunds.py",
+        "key=str(refund.id),",
+        "key=str(uuid4()),",
+        ("tests/verbs/test_refunds.py",),
+    ),
+    Break(
+        "the far side is not read before a second refund",
+        "portal/verbs/refunds.py",
+        "if _may_have_been_sent(refund):",
+        "if False:",
+        ("tests/verbs/test_refunds.py",),
+    ),
+    Break(
+        "refunds on their way are not counted",
+        "portal/verbs/refunds_owed.py",
+        'COUNTED = ("asked", "unknown", "pending", "succeeded")',
+        'COUNTED = ("succeeded",)',
+        ("tests/verbs/test_refunds.py",),
+    ),
+    Break(
+        "marked sent before the send",
+        MESSAGES,
+        "        _transmit(house, row, letter)",
+        "        pass",
+        ("tests/jobs/test_messages.py",),
+    ),
+    Break(
+        "a dead sender's mail is sent again",
+        MESSAGES,
+        'if row.sending_at is not None and row.channel == "email":',
+        "if False:",
+        ("tests/jobs/test_messages.py",),
+    ),
+    Break(
+        "consumer key forgotten",
+        MESSAGES,
+        "if row.already_heard:",
+        "if False:",
+        ("tests/jobs/test_messages.py",),
+    ),
+    Break(
+        "what is no longer true is said",
+        MESSAGES,
+        "if not row.still_true:",
+        "if False:",
+        ("tests/jobs/test_messages.py",),
+    ),
+    Break(
+        "dedupe key with a timestamp",
+        "portal/outbox.py",
+        'dedupe_key = f"{event_type}:{fact}"',
+        "dedupe_key = f\"{event_type}:{fact}:{__import__('time').time()}\"",
+        ("tests/jobs/test_messages.py", "tests/verbs/test_payments.py"),
+    ),
+    Break(
+        "no SKIP LOCKED at the outbox",
+        GUARDS,
+        "            for update skip locked",
+        "            ",
+        ("tests/jobs/test_messages.py",),
+    ),
+    Break(
+        "a code is made without looking for it",
+        "portal/jobs/locks.py",
+        "code = desk.locks.find_code(command.device_id, command.code_name)\n    if code is None:",
+        "code = None\n    if code is None:",
+        ("tests/jobs/test_locks.py",),
+    ),
+    Break(
+        "accepted is taken for set",
+        "portal/policies/key_observation.py",
+        'status == "set"',
+        'status in ("set", "setting")',
+        ("tests/jobs/test_locks.py", "tests/policies"),
+    ),
+    Break(
+        "an accepted removal is taken for gone",
+        "portal/policies/key_observation.py",
+        'return "removed_from_lock" if status is None else None',
+        'return "removed_from_lock"',
+        ("tests/jobs/test_locks.py", "tests/policies"),
+    ),
+    Break(
+        "a removal overtakes the setting before it",
+        GUARDS,
+        "and earlier.done_at is null and earlier.dead_at is null",
+        "and false",
+        ("tests/jobs/test_locks.py",),
+    ),
+    Break(
+        "a ring before the commit",
+        "portal/db.py",
+        "        self.rings.add(kind)",
+        "        doorbell.ring(kind)",
+        ("tests/jobs/test_doorbell.py",),
+    ),
+    Break(
+        "an edge may be called inside a transaction",
+        "portal/fence.py",
+        'if getattr(_open, "depth", 0):',
+        "if False:",
+        (DB, JOBS),
+    ),
+)
