@@ -12,6 +12,7 @@ from portal.doorbell import KINDS, Kind
 from portal.jobs.catch_up import fetch_missed
 from portal.jobs.drain import drain
 from portal.jobs.house import at_work
+from portal.jobs.reconcile import reconcile
 
 # Seconds between two looks at each kind of work, when nothing rings.
 EVERY: dict[Kind, int] = {
@@ -25,10 +26,11 @@ EVERY: dict[Kind, int] = {
 
 CATCH_UP_SECONDS = 300
 PRUNE_SECONDS = 3600
+RECONCILE_SECONDS = 3600
 KEEP_COMPLETED = timedelta(days=30)
 
 QUEUE: Kind = "payments"
-"""Where the two housekeeping jobs wait."""
+"""Where the housekeeping jobs wait."""
 
 
 def scheduler(connection: Redis) -> CronScheduler:
@@ -39,6 +41,7 @@ def scheduler(connection: Redis) -> CronScheduler:
         _every(cron, EVERY[kind], kind, drain, kind)
     _every(cron, CATCH_UP_SECONDS, QUEUE, catch_up)
     _every(cron, PRUNE_SECONDS, QUEUE, prune)
+    _every(cron, RECONCILE_SECONDS, QUEUE, compare)
     return cron
 
 
@@ -70,3 +73,9 @@ def prune() -> int:
     """Completed events older than 30 days are dead weight."""
     with at_work(), transaction(None) as tx:
         return inbox.prune(tx, KEEP_COMPLETED)
+
+
+def compare() -> int:
+    """Our books beside the provider's and the locks': what differs is shown to a person."""
+    with at_work() as house, log.request(log.new_request_id()):
+        return reconcile(house).open

@@ -3,6 +3,7 @@
 Nothing is written through them; see `portal.db`.
 """
 
+from portal.models.divergence import Divergence
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
 from portal.models.key import EntryKey, LockCommand
@@ -25,6 +26,7 @@ __all__ = [
     "Checkpoint",
     "ConsumedEffect",
     "DeadLetter",
+    "Divergence",
     "Door",
     "EntryKey",
     "Facility",

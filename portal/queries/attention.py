@@ -78,6 +78,8 @@ WAITING_MESSAGE = """
       and x.sent_at is null and x.withdrawn_at is null and x.suppressed_at is null
 """
 
+DIVERGENCES = "from divergences x where x.healed_at is null"
+
 # What the house owes beyond what is already on its way back to a card.
 OWED = """
     from (
@@ -106,6 +108,7 @@ class Attention:
     stuck_refunds: Rows
     failed_refunds: Rows
     owed: Rows
+    divergences: Rows
     messages: Rows
     letters: Rows
 
@@ -115,7 +118,7 @@ class Attention:
 
 
 def look(tx: Tx, now: datetime) -> Attention:
-    """Nine statements, whatever waits."""
+    """Ten statements, whatever waits."""
     return Attention(
         broken_keys=_broken_keys(tx, now),
         unconfirmed_keys=_unconfirmed_keys(tx, now),
@@ -124,6 +127,7 @@ def look(tx: Tx, now: datetime) -> Attention:
         stuck_refunds=_stuck_refunds(tx),
         failed_refunds=_failed_refunds(tx),
         owed=_owed(tx),
+        divergences=_divergences(tx),
         messages=_messages(tx),
         letters=_letters(tx),
     )
@@ -139,6 +143,7 @@ def count(tx: Tx, now: datetime) -> int:
         UNSENT_REFUND,
         FAILED,
         OWED,
+        DIVERGENCES,
         WAITING_MESSAGE,
         "from dead_letters where closed_at is null",
     )
@@ -232,6 +237,25 @@ def _owed(tx: Tx) -> Rows:
         select open.amount, s.currency, s.state as stay_state, {GUEST}, x.at
         {OWED}
         order by x.at, x.stay_id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _divergences(tx: Tx) -> Rows:
+    return tx.rows(
+        """
+        select x.id, x.kind, x.subject, x.ours, x.theirs, x.payment_id, x.key_id,
+               coalesce(m.stay_id, k.stay_id) as stay_id, s.code as stay_code, g.name as guest,
+               d.name_ja, d.name_en, x.first_seen as at
+        from divergences x
+        left join payments m on m.id = x.payment_id
+        left join entry_keys k on k.id = x.key_id
+        left join doors d on d.id = x.door_id
+        left join stays s on s.id = coalesce(m.stay_id, k.stay_id)
+        left join guests g on g.id = s.guest_id
+        where x.healed_at is null
+        order by x.first_seen, x.id limit :most
         """,
         most=MOST,
     )

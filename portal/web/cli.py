@@ -3,6 +3,7 @@
 import json
 import secrets
 import sys
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,9 @@ from sqlalchemy.exc import IntegrityError
 
 from portal import wording
 from portal.db import transaction
+from portal.edges.channels import channels
+from portal.jobs import reconcile as job
+from portal.jobs.house import House
 from portal.outcome import Code
 from portal.web import people
 from portal.web.passwords import digest
@@ -32,6 +36,7 @@ def init_app(app: Flask) -> None:
     app.cli.add_command(demo)
     app.cli.add_command(outcomes)
     app.cli.add_command(states)
+    app.cli.add_command(reconcile)
 
 
 @click.command()
@@ -77,6 +82,24 @@ def states(as_json: bool) -> None:
         for state, exits in table.items():
             for event, to in exits.items():
                 click.echo(f"{machine}: {state} --{event}--> {to}")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--settle", default=job.SETTLES_SECONDS, help="Seconds that work under way is given.")
+@with_appcontext
+def reconcile(as_json: bool, settle: float) -> None:
+    """Compare the books with the provider's and the locks' now. Ends with 1 while they differ."""
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    config = app.extensions["monban.config"]
+    held = app.extensions["monban.providers"]
+    told = asdict(job.reconcile(House(config, held, channels(config), app.app_context), settle))
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        click.echo(", ".join(f"{name}: {value}" for name, value in told.items()))
+    if told["open"] or told["unread"]:
+        sys.exit(1)
 
 
 @staff.command("add")

@@ -113,6 +113,26 @@ GATE: Mapping[str, Any] = {
     "BALANCE_DUE": _l("The stay was not paid."),
 }
 
+# What differs between our books and the far side's: what a person would say of it.
+DIVERGENCES: Mapping[str, Any] = {
+    "payment_not_here": _l("A payment at the provider that is not in our books"),
+    "payment_not_there": _l("A payment in our books that the provider does not have"),
+    "payment_differs": _l("A payment that the provider tells differently"),
+    "refund_not_here": _l("A refund at the provider that is not in our books"),
+    "refund_not_there": _l("A refund in our books that the provider does not have"),
+    "refund_differs": _l("A refund that the provider tells differently"),
+    "code_stray": _l("A code on the lock that belongs to nobody now"),
+    "code_missing": _l("A key whose code is not on the lock"),
+    "code_differs": _l("A code that ends at another time on the lock"),
+}
+
+DIVERGENCE_VERBS: Mapping[str, Any] = {
+    "code_stray": _l("Remove the code from the lock"),
+    "code_missing": _l("Ask the lock now"),
+    "code_differs": _l("Set the time once more"),
+}
+"""The button of each kind; money is asked after."""
+
 UNITS: Mapping[str, Any] = {
     "night": _l("a night"),
     "hour": _l("an hour"),
@@ -162,4 +182,6 @@ def table() -> dict[str, Any]:
         "command_name": partial(said, COMMANDS),
         "actor_name": who,
         "observed": observed,
+        "divergence_name": partial(said, DIVERGENCES),
+        "divergence_verb": lambda kind: str(DIVERGENCE_VERBS.get(kind, _l("Ask the provider now"))),
     }

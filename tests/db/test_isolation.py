@@ -219,6 +219,7 @@ def test_i5_an_empty_scope_is_no_scope_and_no_error(cast: Cast, one_connection: 
 
 
 DEFINERS = {
+    "all_facilities",
     "claim_lock_commands",
     "claim_outbox",
     "claim_refunds",

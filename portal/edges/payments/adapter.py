@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -13,7 +13,13 @@ import stripe
 
 from portal.edges.errors import Rejected, Unknown, Unreachable
 from portal.edges.payments import faults
-from portal.edges.payments.port import Intent, ProviderEvent, Refund, UnreadablePayload
+from portal.edges.payments.port import (
+    Intent,
+    Listed,
+    ProviderEvent,
+    Refund,
+    UnreadablePayload,
+)
 from portal.edges.payments.reading import (
     event_from_payload,
     intent_from_payload,
@@ -106,6 +112,17 @@ class StripePayments:
         named = [row for row in rows if (row.get("metadata") or {}).get("payment_id") == payment_id]
         found = [_readable(row, intent_from_payload) for row in named]
         return min(found, key=_how_far_off, default=None)
+
+    def intents_since(self, since: datetime) -> Listed[Intent]:
+        require_no_transaction("payments.intents_since")
+        rows, reached = _rows_since(self._stripe.payment_intents.list, since)
+        named = [row for row in rows if (row.get("metadata") or {}).get("payment_id")]
+        return Listed([_readable(row, intent_from_payload) for row in named], reached)
+
+    def refunds_since(self, since: datetime) -> Listed[Refund]:
+        require_no_transaction("payments.refunds_since")
+        rows, reached = _rows_since(self._stripe.refunds.list, since)
+        return Listed([_readable(row, refund_from_payload) for row in rows], reached)
 
     def cancel_intent(self, intent_id: str) -> Intent:
         require_no_transaction("payments.cancel_intent")
@@ -258,6 +275,22 @@ def _rows_and_more(page: Row) -> tuple[list[Row], bool]:
     if not isinstance(rows, list) or not isinstance(more, bool):
         raise UnreadablePayload("not a list")
     return rows, more
+
+
+def _rows_since(listed: Callable[[Any], Any], since: datetime) -> tuple[list[Row], datetime]:
+    """Newest first, and from when on these are all. A list cut at the bound reaches less far."""
+    rows: list[Row] = []
+    bounds = {"gte": int((since - CLOCK_MARGIN).timestamp())}
+    for _ in range(MOST_PAGES):
+        cursor = {"starting_after": rows[-1]["id"]} if rows else {}
+        page, more = _page(
+            lambda paging: listed(_params(paging, created=bounds)), {"limit": PAGE, **cursor}
+        )
+        rows.extend(page)
+        if not (page and more):
+            return rows, since
+    oldest = datetime.fromtimestamp(int(rows[-1]["created"]), UTC)
+    return rows, oldest + CLOCK_MARGIN
 
 
 def _all_rows(call: Callable[[Row], Any]) -> list[Row]:

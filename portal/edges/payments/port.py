@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 IntentStatus = Literal[
     "requires_payment_method",
@@ -17,6 +17,8 @@ IntentStatus = Literal[
     "succeeded",
 ]
 RefundStatus = Literal["pending", "requires_action", "succeeded", "failed", "canceled"]
+
+Row = TypeVar("Row")
 
 
 MOST_EVENTS = 5_000
@@ -63,6 +65,14 @@ class Refund:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed(Generic[Row]):
+    """A list read up to the edge's bound: whole for everything created at `since` or later."""
+
+    rows: Sequence[Row]
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderEvent:
     """Something that the provider says has happened. `raw` is the body as it was received.
 
@@ -104,6 +114,14 @@ class Payments(Protocol):
 
         None means that there is none; a search cut short raises Unreachable instead.
         """
+        ...
+
+    def intents_since(self, since: datetime) -> Listed[Intent]:
+        """Those whose metadata names a payment, newest first, in at most 50 pages of 100."""
+        ...
+
+    def refunds_since(self, since: datetime) -> Listed[Refund]:
+        """Whoever made them, newest first, in at most 50 pages of 100."""
         ...
 
     def cancel_intent(self, intent_id: str) -> Intent:

@@ -8,7 +8,16 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock
 from portal.outcome import Outcome
 from portal.queries import attention as waiting
-from portal.verbs import attention, doors, events, keys, messages, payment_answers, refunds
+from portal.verbs import (
+    attention,
+    divergences,
+    doors,
+    events,
+    keys,
+    messages,
+    payment_answers,
+    refunds,
+)
 from portal.web import access, answer, forms
 
 blueprint = Blueprint("attention", __name__, url_prefix="/staff/attention")
@@ -60,6 +69,18 @@ def ask_refund(refund_id: UUID) -> AnyResponse:
 @access.staff()
 def let_be(refund_id: UUID) -> AnyResponse:
     return _answered(answer.act(attention.let_be, refund_id))
+
+
+@blueprint.post("/divergences/<uuid:divergence_id>/resolve")
+@access.staff()
+def resolve(divergence_id: UUID) -> AnyResponse:
+    return _answered(answer.act_at_desk(divergences.resolve, divergence_id))
+
+
+@blueprint.post("/divergences/<uuid:divergence_id>/let-be")
+@access.staff()
+def let_differ(divergence_id: UUID) -> AnyResponse:
+    return _answered(answer.act(divergences.let_be, divergence_id))
 
 
 @blueprint.post("/commands/<uuid:command_id>/again")
