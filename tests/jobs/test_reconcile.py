@@ -1,0 +1,394 @@
+"""The books beside the far side: each kind of difference planted there, found, shown, healed."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from portal import clock
+from portal.jobs import sweeps
+from portal.jobs.house import House
+from portal.jobs.reconcile import Told, reconcile
+from portal.outcome import Applied, Code, Noop, Outcome, Refused
+from portal.queries import attention
+from portal.verbs import divergences, stays
+from sandbox.seam.running import Running, eventually
+from sandbox.stripe.testing import StandIn, client
+from tests.cast import Booked, Cast
+from tests.jobs.test_locks import issued, pin_of, states
+from tests.outside import STRIPE_KEY, Owner, codes_on_locks, deliver, pay, settle_locks, work
+from tests.verbs.test_payments import opened, paid
+from tests.verbs.test_refunds import ask as refund
+from tests.verbs.test_stays import do
+
+DEVICE = "haneda-capsule-a01"
+
+
+def look(worker: House) -> Told:
+    return reconcile(worker, settle=0)
+
+
+def found(owner: Owner) -> list[str]:
+    """The kinds of the open differences."""
+    return [
+        row[0]
+        for row in owner.rows("select kind from divergences where healed_at is null order by kind")
+    ]
+
+
+def resolve(worker: House, cast: Cast, owner: Owner) -> Outcome:
+    house, row = owner.row("select facility_id, id from divergences where healed_at is null")
+    return divergences.resolve(worker.desk(house), cast.sato.actor, row)
+
+
+def shown(cast: Cast) -> list[str]:
+    with cast.transaction(cast.tokyo.id) as tx:
+        seen = attention.look(tx, clock.now())
+        assert seen.count == attention.count(tx, clock.now())
+        return [row.kind for row in seen.divergences]
+
+
+def healed_by(owner: Owner) -> str | None:
+    name: str | None = owner.one("select healed_by from divergences order by first_seen limit 1")
+    return name
+
+
+@pytest.fixture
+def house(cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner) -> Booked:
+    """A guest in house with a key, a stay paid by card and partly refunded; both houses open."""
+    assert cast.osaka
+    stay = issued(cast, worker, owner)
+    paid(worker, cast, owner, stripe, cast.book(price=10_000, space="B01"))
+    assert isinstance(refund(worker, cast, owner, 1000), Applied)
+    deliver(worker)
+    told = look(worker)
+    assert (told.open, told.unread, told.healed, dict(told.new)) == (0, 0, 0, {})
+    assert told.doors == 6
+    return stay
+
+
+def test_a_clean_house_has_no_differences_whatever_is_under_way(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    opened(worker, cast, owner, cast.book(price=5000, space="A02"))
+    seam.control("hold", {"stage": "removing"})
+    do(cast, stays.depart, house.id, 2)
+    assert look(worker).open == 0  # its removal waits
+    work(worker, "locks")
+    assert look(worker).open == 0  # it is being removed
+    seam.control("hold", {"stage": "removing", "held": False})
+    assert settle_locks(worker, owner, lambda: states(owner) == ["revoked"], 30)
+    assert look(worker).open == 0
+    assert owner.one("select count(*) from divergences") == 0
+
+
+# Money ------------------------------------------------------------------------------------------
+
+
+def test_a_payment_that_no_event_told_of(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    pay(stripe, opened(worker, cast, owner, cast.book(price=5000, space="A02")))
+    assert dict(look(worker).new) == {"payment_differs": 1}
+    row = owner.row("select ours, theirs, payment_id is not null from divergences")
+    assert row == ("open 5000 JPY", "succeeded 5000 JPY", True)
+    assert shown(cast) == ["payment_differs"]
+    before = owner.row("select first_seen, last_seen from divergences")
+    assert dict(look(worker).new) == {}
+    after = owner.row("select first_seen, last_seen from divergences")
+    assert (after[0], after[1] > before[1]) == (before[0], True)
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.PAYMENT_RECORDED
+    assert (shown(cast), healed_by(owner)) == ([], cast.sato.name)
+    assert look(worker).open == 0
+
+
+def test_what_agrees_again_heals_by_itself(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    pay(stripe, opened(worker, cast, owner, cast.book(price=5000, space="A02")))
+    assert look(worker).open == 1
+    deliver(worker)
+    told = look(worker)
+    assert (told.open, told.healed) == (0, 1)
+    assert healed_by(owner) == "agreement"
+
+
+def test_a_payment_that_is_in_nobodys_books(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    """Ours by its metadata. Other houses' and other products' are none of our business."""
+    strange = {"payment_id": str(uuid4()), "facility": str(cast.tokyo.id)}
+    for metadata in (strange, strange | {"facility": str(uuid4())}, {"order": "77"}):
+        made = client(stripe.base, STRIPE_KEY).payment_intents.create(
+            {"amount": 700, "currency": "jpy", "metadata": metadata}
+        )
+        pay(stripe, made.id)
+    assert dict(look(worker).new) == {"payment_not_here": 1}
+    assert shown(cast) == ["payment_not_here"]
+    assert isinstance(resolve(worker, cast, owner), Refused)
+    with cast.transaction(cast.osaka.id) as tx:
+        row = owner.one("select id from divergences")
+        assert divergences.let_be(tx, cast.sato.actor, row) == Refused(Code.NOT_FOUND)
+    assert isinstance(do(cast, divergences.let_be, row), Applied)
+    assert do(cast, divergences.let_be, row) == Noop(Code.EVENT_ALREADY_HANDLED)
+    assert look(worker).open == 0  # a person has looked, and it reads as it did then
+
+
+def test_a_payment_that_the_provider_does_not_have_or_tells_otherwise(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    owner.run("update payments set created_at = created_at - interval '10 minutes'")
+    owner.run("update payments set intent_id = 'pi_never_was'")
+    told = look(worker)
+    # The money that the provider has is nobody's then; its refund likewise has no payment here.
+    assert set(told.new) == {"payment_not_there", "payment_not_here"}
+    owner.run("update divergences set healed_at = now(), healed_by = 'test'")
+    owner.run(
+        "update payments set amount = amount + 1, intent_id = %s",
+        stripe.get("objects")["payment_intent"][0]["id"],
+    )
+    assert dict(look(worker).new) == {"payment_differs": 1}
+    assert "10001" in owner.one("select ours from divergences where healed_at is null")
+
+
+def test_a_refund_made_in_the_dashboard(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    intent = owner.one("select intent_id from payments")
+    stripe.post("refunds", payment_intent=intent, amount=2000)
+    assert dict(look(worker).new) == {"refund_not_here": 1}
+    assert shown(cast) == ["refund_not_here"]
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.REFUND_RECORDED
+    assert owner.one("select count(*) from ledger_lines where kind = 'refund'") == 2
+    assert (look(worker).open, shown(cast)) == (0, [])
+
+
+def test_a_refund_that_failed_later_and_one_that_never_was(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    code = owner.one("select provider_refund_id from refunds")
+    stripe.post(f"refunds/{code}", status="failed")
+    assert dict(look(worker).new) == {"refund_differs": 1}
+    assert isinstance(resolve(worker, cast, owner), Applied)
+    assert owner.one("select state from refunds") == "failed"
+    assert look(worker).open == 0
+    owner.run(
+        "update refunds set provider_refund_id = 're_never_was',"
+        " created_at = created_at - interval '10 minutes'"
+    )
+    assert dict(look(worker).new) == {"refund_not_there": 1}
+
+
+def test_a_provider_that_is_away_heals_and_raises_nothing(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    pay(stripe, opened(worker, cast, owner, cast.book(price=5000, space="A02")))
+    assert look(worker).open == 1
+    stripe.post("listening", open=False)
+    seam.control("down", {"down": True})
+    told = look(worker)
+    assert (told.open, told.healed, told.unread, told.doors) == (1, 0, 7, 0)
+    assert resolve(worker, cast, owner) == Refused(Code.BILLING_UNAVAILABLE)
+    stripe.post("listening", open=True)
+    seam.control("down", {"down": False})
+
+
+# Doors ------------------------------------------------------------------------------------------
+
+
+def stray(worker: House, name: str, pin: str = "907531") -> str:
+    """Somebody's code on the lock."""
+    made = worker.providers.locks.create_code(
+        device_id=DEVICE,
+        name=name,
+        pin=pin,
+        starts_at=datetime.now(UTC),
+        ends_at=datetime.now(UTC) + timedelta(days=1),
+    )
+    return made.id
+
+
+def on_lock(seam: Running) -> set[str]:
+    return {code["access_code_id"] for code in codes_on_locks(seam)}
+
+
+@pytest.mark.parametrize("whose", ["unknown", "revoked", "second"])
+def test_a_stray_code_is_found_and_removed_and_no_other(
+    cast: Cast, worker: House, seam: Running, stripe: StandIn, owner: Owner, house: Booked,
+    whose: str,
+) -> None:  # fmt: skip
+    name = owner.one("select code_name from entry_keys")
+    if whose == "revoked":
+        do(cast, stays.depart, house.id, 2)
+        assert settle_locks(worker, owner, lambda: states(owner) == ["revoked"], 30)
+    code = stray(worker, f"monban {uuid4()}" if whose == "unknown" else name)
+    theirs = stray(worker, "Housekeeping", "246813")
+    assert eventually(lambda: len(on_lock(seam)) == (2 if whose == "revoked" else 3), 30)
+    assert dict(look(worker).new) == {"code_stray": 1}
+    assert owner.one("select subject from divergences") == code
+    assert shown(cast) == ["code_stray"]
+    row = owner.one("select id from divergences")
+    assert do(cast, divergences.let_be, row) == Refused(Code.NOT_PERMITTED)
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.KEY_REVOKE_ASKED
+    assert eventually(lambda: code not in on_lock(seam), 30)
+    assert theirs in on_lock(seam)
+    assert look(worker).open == 0
+    assert states(owner) == (["revoked"] if whose == "revoked" else ["issued"])
+
+
+def test_the_row_is_an_hour_old_and_the_code_is_a_guests_now(
+    cast: Cast, worker: House, seam: Running, stripe: StandIn, owner: Owner, house: Booked
+) -> None:
+    """Nothing is removed on the word of the row alone."""
+    owner.run(
+        "insert into divergences (facility_id, kind, subject, door_id)"
+        " select facility_id, 'code_stray', provider_code_id, door_id from entry_keys"
+    )
+    assert resolve(worker, cast, owner) == Noop(Code.KEY_ALREADY_ISSUED)
+    assert len(on_lock(seam)) == 1
+    assert healed_by(owner) == "agreement"
+    mine = stray(worker, "Housekeeping", "246813")
+    owner.run("update divergences set healed_at = null, healed_by = null, subject = %s", mine)
+    assert resolve(worker, cast, owner) == Refused(Code.NOT_FOUND)
+    assert mine in on_lock(seam)
+
+
+def test_a_code_of_another_house_on_a_shared_lock_is_left_alone(
+    cast: Cast, worker: House, seam: Running, stripe: StandIn, owner: Owner, house: Booked
+) -> None:
+    door = cast.osaka.doors["S01"]
+    owner.run("update doors set device_id = %s where id = %s", DEVICE, door)
+    assert look(worker).open == 0
+    owner.run(
+        "insert into divergences (facility_id, kind, subject, door_id)"
+        " select %s, 'code_stray', provider_code_id, %s from entry_keys",
+        cast.osaka.id,
+        door,
+    )
+    assert resolve(worker, cast, owner) == Refused(Code.NOT_FOUND)
+    assert len(on_lock(seam)) == 1
+
+
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_a_code_deleted_behind_our_back(
+    cast: Cast, worker: House, seam: Running, stripe: StandIn, owner: Owner, house: Booked,
+    forgotten: bool,
+) -> None:  # fmt: skip
+    (code,) = on_lock(seam)
+    seam.control(f"codes/{code}/remove", {"gone": forgotten})
+    assert dict(look(worker).new) == {"code_missing": 1}
+    assert shown(cast) == ["code_missing"]
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.KEY_MISSING
+    assert states(owner) == ["missing"]
+    assert (look(worker).open, shown(cast)) == (0, [])
+    with cast.transaction(cast.tokyo.id) as tx:
+        (broken,) = attention.look(tx, clock.now()).broken_keys
+    assert broken.stay_id == house.id  # the next verb on the page orders a new code
+
+
+def test_a_code_that_ends_at_another_time(
+    cast: Cast, worker: House, seam: Running, stripe: StandIn, owner: Owner, house: Booked
+) -> None:
+    (code,) = on_lock(seam)
+    later = (datetime.now(UTC) + timedelta(days=30)).isoformat(timespec="seconds")
+    seam.control(f"codes/{code}/modify", {"ends_at": later})
+    assert dict(look(worker).new) == {"code_differs": 1}
+    assert shown(cast) == ["code_differs"]
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.LOCK_ASKED_AGAIN
+    assert look(worker).open == 0  # the command is under way
+    work(worker, "locks")
+    ends = owner.one("select ends_at from entry_keys").replace(microsecond=0)
+    assert datetime.fromisoformat(codes_on_locks(seam)[0]["ends_at"]) == ends
+    assert look(worker).open == 0
+
+
+def test_no_digits_are_kept(
+    cast: Cast, worker: House, seam: Running, stripe: StandIn, owner: Owner, house: Booked
+) -> None:
+    stray(worker, f"monban {uuid4()}")
+    (code,) = on_lock(seam) - {owner.one("select subject from divergences")} - {
+        one["access_code_id"] for one in codes_on_locks(seam) if one["code"] == "907531"
+    }  # fmt: skip
+    seam.control(f"codes/{code}/remove", {"gone": False})
+    assert set(look(worker).new) == {"code_stray", "code_missing"}
+    kept = str(owner.rows("select d::text from divergences d"))
+    assert "907531" not in kept
+    assert pin_of(owner) not in kept
+
+
+# Bounds -----------------------------------------------------------------------------------------
+
+
+def test_what_is_on_its_way_is_given_time(
+    cast: Cast,
+    worker: House,
+    stripe: StandIn,
+    seam: Running,
+    owner: Owner,
+    house: Booked,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The event arrives between the two looks."""
+    pay(stripe, opened(worker, cast, owner, cast.book(price=5000, space="A02")))
+    monkeypatch.setattr("portal.jobs.reconcile.time.sleep", lambda _: deliver(worker))
+    told = look(worker)
+    assert (told.open, dict(told.new)) == (0, {})
+    assert owner.one("select count(*) from divergences") == 0
+
+
+def test_lists_are_read_a_page_at_a_time_and_doors_in_turn(
+    cast: Cast,
+    worker: House,
+    stripe: StandIn,
+    seam: Running,
+    owner: Owner,
+    house: Booked,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for space in ("A02", "A03"):
+        opened(worker, cast, owner, cast.book(price=900, space=space))
+    monkeypatch.setattr("portal.edges.payments.adapter.PAGE", 1)
+    monkeypatch.setattr("portal.jobs.reconcile.PAGE", 1)
+    monkeypatch.setattr("portal.jobs.reconcile.DOORS", 1)
+    owner.run("update payments set created_at = created_at - interval '10 minutes'")
+    pages = len(stripe.calls("/v1/payment_intents", "GET"))
+    doors: set[Any] = set()
+    for _ in range(4):
+        told = look(worker)
+        assert (told.open, told.unread, told.doors) == (0, 0, 2)
+        doors |= set(
+            owner.rows("select name from checkpoints where reached = (select max(reached) from"
+                       " checkpoints where name ~ 'reconcile')")
+        )  # fmt: skip
+    assert len(stripe.calls("/v1/payment_intents", "GET")) - pages == 4 * 3
+    assert owner.one("select count(*) from checkpoints where name ~ 'reconcile'") == 6
+    # A list cut at its bound: what it does not reach is not said to be missing there.
+    monkeypatch.setattr("portal.edges.payments.adapter.MOST_PAGES", 1)
+    told = look(worker)
+    assert (told.open, told.unread) == (0, 0)
+
+
+def test_the_sweep_runs_it(worker: House, house: Booked) -> None:
+    assert sweeps.compare() == 0
+
+
+def test_a_row_of_another_house_is_not_found(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    stray(worker, f"monban {uuid4()}")
+    look(worker)
+    row: UUID = owner.one("select id from divergences")
+    said = divergences.resolve(worker.desk(cast.osaka.id), cast.sato.actor, row)
+    assert said == Refused(Code.NOT_FOUND)
+    assert found(owner) == ["code_stray"]
