@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from flask import Flask
 
@@ -17,6 +18,7 @@ from portal.verbs import stays
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running
 from tests.cast import Booked, Cast
+from tests.conftest import psycopg_url
 from tests.outside import Owner, at_once, work
 from tests.verbs.test_stays import do
 
@@ -80,6 +82,20 @@ def test_f1_two_senders_at_once_send_each_message_once(
         f"guest{number}@guest.example" for number in range(12)
     )
     assert set(ends(owner)) == {"sent"}
+
+
+def test_f1_a_claim_waits_for_no_other(cast: Cast, owner: Owner, database: dict[str, str]) -> None:
+    """A sender that is slow to commit its claim holds up its own rows only."""
+    for number in range(3):
+        booked(cast, number, email=f"guest{number}@guest.example")
+    claim = "select id from claim_outbox(gen_random_uuid(), %s, interval '5 minutes')"
+    with psycopg.connect(psycopg_url(database["DATABASE_OWNER_URL"])) as slow:
+        held = slow.execute(claim, [2]).fetchall()
+        owner.run("set statement_timeout = '20s'")
+        others = owner.rows(claim, 3)
+        slow.rollback()
+    assert (len(held), len(others)) == (2, 1)
+    assert not set(held) & set(others)
 
 
 def die(owner: Owner, *, transmitting: bool) -> None:
