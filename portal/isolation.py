@@ -20,6 +20,7 @@ def prove() -> None:
     """Raise UnsafeConfigurationError with one clear line unless every guard stands."""
     try:
         require_head()
+        require_indexes()
         require_guards()
         require_canary()
     except SQLAlchemyError as fault:
@@ -40,6 +41,27 @@ def require_head() -> None:
         raise UnsafeConfigurationError(
             f"migrations: the database is at {_list(found)}, the code at {_list(heads)}"
         )
+
+
+def require_indexes() -> None:
+    """Every index holds. A build that was cut short leaves one that neither finds nor forbids, and
+    `if not exists` takes it for the real one."""
+    with transaction(None) as tx:
+        broken = tx.rows(
+            """
+            select c.relname from pg_index i
+            join pg_class c on c.oid = i.indexrelid
+            join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
+            where not (i.indisvalid and i.indisready)
+              -- One that is being built is not valid yet; which one, only its builder is told.
+              and not exists (select 1 from pg_stat_progress_create_index
+                              where datname = current_database())
+            order by 1
+            """
+        )
+    if broken:
+        names = ", ".join(row.relname for row in broken)
+        raise UnsafeConfigurationError(f"migrations: not valid, to be built again: {names}")
 
 
 def require_guards() -> None:

@@ -1,5 +1,6 @@
 """The proof that facilities are kept apart, and every way in which it must fail."""
 
+import threading
 from collections.abc import Iterator
 
 import psycopg
@@ -10,6 +11,7 @@ from portal import config, isolation
 from portal.config import UnsafeConfigurationError
 from portal.web import factory
 from sandbox import parts
+from sandbox.seam.running import eventually
 from tests.conftest import TEMPLATE, psycopg_url
 
 COPY = "monban_isolation"
@@ -112,3 +114,43 @@ def test_making_the_app_touches_nothing_and_production_proves(settings, app, mon
         entry.production()
     monkeypatch.setenv("DATABASE_URL", settings["DATABASE_URL"])
     assert entry.production()
+
+
+def test_k4_a_cancelled_build_leaves_an_index_that_stops_the_start(copy):
+    """Run again, as a migration would be, it is taken for the real one: nothing is forbidden."""
+    again = "create unique index concurrently if not exists uq_once on once (code)"
+    owner_url = psycopg_url(copy["DATABASE_OWNER_URL"])
+    with psycopg.connect(owner_url, autocommit=True) as builder, psycopg.connect(owner_url) as busy:
+        builder.execute("create table once (code int); insert into once values (1)")
+        busy.execute("insert into once values (2)")
+        builder.execute("set statement_timeout = '300ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            builder.execute(again)
+        busy.rollback()
+        builder.execute("set statement_timeout = 0")
+        builder.execute(again)
+        builder.execute("insert into once values (1)")
+    with pytest.raises(UnsafeConfigurationError, match=r"not valid.*uq_once"):
+        prove(copy)
+    break_it(copy, "truncate once; reindex index uq_once")
+    prove(copy)
+
+
+def test_k4_a_build_that_is_under_way_is_no_fault(copy):
+    """The house stays open while a migration builds an index beside its work."""
+    owner_url = psycopg_url(copy["DATABASE_OWNER_URL"])
+    with psycopg.connect(owner_url, autocommit=True) as eye, psycopg.connect(owner_url) as busy:
+        eye.execute("create table once (code int)")
+        busy.execute("insert into once values (1)")
+        building = threading.Thread(
+            target=break_it, args=(copy, "create index concurrently ix_once on once (code)")
+        )
+        building.start()
+        seen = "select 1 from pg_index i join pg_class c on c.oid = indexrelid where relname = %s"
+        try:
+            assert eventually(lambda: eye.execute(seen, ["ix_once"]).fetchone(), 30)
+            prove(copy)
+        finally:
+            busy.rollback()
+            building.join(60)
+    prove(copy)

@@ -31,7 +31,7 @@ def readyz() -> tuple[Response, int]:
     checks = {
         "database": _database,
         "queue": _queue,
-        "migrations": isolation.require_head,
+        "migrations": _migrations,
         "isolation": isolation.require_guards,
     }
     found = {name: _outcome(check) for name, check in checks.items()}
@@ -61,6 +61,11 @@ def _outcome(check: Callable[[], None]) -> str:
 def _database() -> None:
     with transaction(None) as tx:
         tx.scalar("select 1")
+
+
+def _migrations() -> None:
+    isolation.require_head()
+    isolation.require_indexes()
 
 
 def _queue() -> None:
