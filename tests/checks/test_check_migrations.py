@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from alembic.config import Config as AlembicConfig
+from alembic.script import ScriptDirectory
 
 from sandbox.checks.migrations import problems
 
@@ -39,7 +41,7 @@ def test_two_heads_are_told_by_name(root: Path) -> None:
     assert problems(root) == ["there must be one last migration, there are 2: 0003a, 0003b"]
 
 
-def test_one_id_claimed_twice_names_both_files(root: Path) -> None:
+def test_k2_one_id_claimed_twice_names_both_files(root: Path) -> None:
     migration(root, "0002", "0001", name="0002_other")
 
     assert problems(root) == [
@@ -59,7 +61,22 @@ def test_a_second_beginning(root: Path) -> None:
     assert "there must be one first migration, there are 2: 0000, 0001" in problems(root)
 
 
-def test_a_released_migration_that_was_renumbered(root: Path) -> None:
+def test_k2_a_doubled_id_fails_even_where_alembic_only_warns(root: Path) -> None:
+    """Alembic keeps the last one that it read, says a word, and never runs the other."""
+    for path in (root / "migrations" / "versions").glob("*.py"):
+        path.write_text(path.read_text().replace("import nothing_here\n", ""))
+    migration(root, "0002", "0001", name="0002_other")
+    other = root / "migrations" / "versions" / "0002_other.py"
+    other.write_text(other.read_text().replace("import nothing_here\n", ""))
+    config = AlembicConfig()
+    config.set_main_option("script_location", str(root / "migrations"))
+    with pytest.warns(UserWarning, match="0002 is present more than once"):
+        assert set(ScriptDirectory.from_config(config).get_heads()) == {"0002"}
+
+    assert any("claimed by" in problem for problem in problems(root))
+
+
+def test_k2_a_released_migration_that_was_renumbered(root: Path) -> None:
     release(root, "0001", "0002")
     (root / "migrations" / "versions" / "0002.py").unlink()
     migration(root, "0003", "0001")
@@ -67,7 +84,7 @@ def test_a_released_migration_that_was_renumbered(root: Path) -> None:
     assert problems(root) == ["released migration 0002 is gone; databases out there stand on it"]
 
 
-def test_a_migration_slipped_in_under_released_ones(root: Path) -> None:
+def test_k2_a_migration_slipped_in_under_released_ones(root: Path) -> None:
     release(root, "0001", "0002")
     migration(root, "0001b", "0001")
     migration(root, "0002", "0001b")
@@ -83,3 +100,7 @@ def test_without_the_record_of_releases_nothing_could_be_compared(root: Path) ->
 
 def test_no_migration_at_all(tmp_path: Path) -> None:
     assert problems(tmp_path) == ["migrations/versions: there is no migration"]
+
+
+def test_k2_our_own_history_holds_what_was_released() -> None:
+    assert problems(Path(__file__).parent.parent.parent) == []

@@ -145,6 +145,37 @@ def test_a1_processing_after_succeeded_changes_nothing(
     ]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_a2_events_delivered_days_late_rewind_nothing(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, order: tuple[int, ...]
+) -> None:
+    """The payment went through; then, days later, all that was told before it arrives at last."""
+    stay = cast.book()
+    intent = opened(worker, cast, owner, stay)
+    pay(stripe, intent, "pm_card_processing")
+    stripe.post(f"payment_intents/{intent}/finish", outcome="succeeded")
+    receive(told(worker, SUCCEEDED))
+    work(worker, "inbox")
+    before = owner.row("select state, version, amount from payments")
+    mails = owner.one("select count(*) from outbox")
+    late = clock.now() + timedelta(days=4)
+    clock.set_source(lambda: late)
+    old = [
+        told(worker, kind)
+        for kind in ("payment_intent.created", "payment_intent.processing", SUCCEEDED)
+    ]
+    for place in order:
+        assert receive(old[place]) in (["received"], ["completed"])
+        work(worker, "inbox")
+    assert owner.row("select state, version, amount from payments") == before
+    assert paid_once(owner, stay)
+    assert owner.one("select count(*) from outbox") == mails
+    assert owner.one("select outcome from webhook_events where type like '%%processing'") == (
+        "superseded"
+    )
+    assert owner.one("select count(*) from webhook_events where state <> 'completed'") == 0
+
+
 def test_a_claim_that_is_alive_is_told_to_come_later(
     cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked
 ) -> None:

@@ -405,3 +405,20 @@ def test_what_is_anothers_is_not_found(
     assert said == Refused(Code.NOT_FOUND)
     assert rows(owner) == []
     assert json.dumps(at_provider(stripe)) == "[]"
+
+
+@pytest.mark.parametrize("rest", [(4500, 4500), (1, 8999), (8999, 1)])
+def test_c13_a_part_and_the_rest_in_two_steps_sum_exactly(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked, rest: tuple[int, int]
+) -> None:
+    """No yen is made or lost on the way: here, at the provider, and in what may still go back."""
+    left = 10_000
+    for amount in (1000, *rest):
+        assert isinstance(ask(worker, cast, owner, amount), Applied)
+        left -= amount
+        assert refundable(cast, owner) == left
+    assert sorted(at_provider(stripe)) == sorted((1000, *rest))
+    assert sum(at_provider(stripe)) == 10_000
+    assert balance(owner, stay.id) == 10_000
+    assert owner.one("select state from payments") == "refunded"
+    assert ask(worker, cast, owner, 1) == Refused(Code.NOTHING_TO_REFUND)
