@@ -5,7 +5,6 @@ once more after a pause, and only what both have seen is written down.
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -20,7 +19,7 @@ from portal.edges.errors import EdgeError
 from portal.edges.locks.port import LockCode
 from portal.edges.payments.port import Intent, Listed
 from portal.edges.payments.port import Refund as ProviderRefund
-from portal.jobs.house import House
+from portal.edges.providers import Providers
 from portal.policies import divergences as policy
 from portal.policies.divergences import (
     OurPayment,
@@ -61,22 +60,23 @@ Part = Callable[[], Sequence[Look]]
 class Told:
     """What a run did. `unread` counts what could not be asked: nothing is concluded from it."""
 
-    new: Counter[str] = field(default_factory=Counter)
+    new: dict[str, int] = field(default_factory=dict)
+    """How many of each kind."""
     healed: int = 0
     open: int = 0
     doors: int = 0
     unread: int = 0
 
 
-def reconcile(house: House, settle: float = SETTLES_SECONDS) -> Told:
+def reconcile(far: Providers, settle: float = SETTLES_SECONDS) -> Told:
     """Compare everything within the bounds; write down the differences; heal what agrees again."""
     told = Told()
     began = time.monotonic()
     with transaction(None) as tx:
         houses = [row.facility_id for row in tx.rows("select facility_id from all_facilities()")]
-    parts: list[Part] = [_Money(house, houses)]
+    parts: list[Part] = [_Money(far, houses)]
     for facility_id in houses:
-        parts += [_Door(house, facility_id, row) for row in _doors(facility_id)]
+        parts += [_Door(far, facility_id, row) for row in _doors(facility_id)]
     looks = [(part, look) for part in parts for look in _seen(part, told, began)]
     if any(look.found for _, look in looks):
         time.sleep(settle)
@@ -86,7 +86,7 @@ def reconcile(house: House, settle: float = SETTLES_SECONDS) -> Told:
     for _, look in looks:
         _remember(look, told)
     told.open = sum(_open(facility_id) for facility_id in houses)
-    logger.info("reconciled", open=told.open, healed=told.healed, new=dict(told.new))
+    logger.info("reconciled", open=told.open, healed=told.healed, new=told.new)
     return told
 
 
@@ -130,7 +130,8 @@ def _remember(look: Look, told: Told) -> None:
         if look.door_id is not None:
             _looked_at(tx, look.door_id)
             told.doors += 1
-    told.new.update(noted.new)
+    for kind in noted.new:
+        told.new[kind] = told.new.get(kind, 0) + 1
     told.healed += noted.healed
     for found in look.found:
         logger.warning("divergence", kind=found.kind, subject=found.subject)
@@ -145,12 +146,12 @@ def _open(facility_id: UUID) -> int:
 
 
 class _Money:
-    def __init__(self, house: House, houses: Sequence[UUID]) -> None:
-        self.house, self.houses = house, houses
+    def __init__(self, far: Providers, houses: Sequence[UUID]) -> None:
+        self.payments, self.houses = far.payments, houses
 
     def __call__(self) -> Sequence[Look]:
         began = clock.now()
-        far = self.house.providers.payments
+        far = self.payments
         intents, refunds = (
             far.intents_since(began - LOOK_BACK),
             far.refunds_since(began - LOOK_BACK),
@@ -291,9 +292,8 @@ def _pages(tx: Tx, sql: str, table: str, since: datetime) -> Iterator[Row[Any]]:
 
 
 class _Door:
-    def __init__(self, house: House, facility_id: UUID, door: Row[Any]) -> None:
-        self.locks = house.providers.locks
-        self.facility_id, self.door = facility_id, door
+    def __init__(self, far: Providers, facility_id: UUID, door: Row[Any]) -> None:
+        self.locks, self.facility_id, self.door = far.locks, facility_id, door
 
     def __call__(self) -> Sequence[Look]:
         codes = [_their_code(code) for code in self.locks.list_codes(self.door.device_id)]

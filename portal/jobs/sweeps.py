@@ -78,4 +78,4 @@ def prune() -> int:
 def compare() -> int:
     """Our books beside the provider's and the locks': what differs is shown to a person."""
     with at_work() as house, log.request(log.new_request_id()):
-        return reconcile(house).open
+        return reconcile(house.providers).open

@@ -15,9 +15,8 @@ from sqlalchemy.exc import IntegrityError
 
 from portal import wording
 from portal.db import transaction
-from portal.edges.channels import channels
+from portal.edges.providers import Providers
 from portal.jobs import reconcile as job
-from portal.jobs.house import House
 from portal.outcome import Code
 from portal.web import people
 from portal.web.passwords import digest
@@ -90,10 +89,8 @@ def states(as_json: bool) -> None:
 @with_appcontext
 def reconcile(as_json: bool, settle: float) -> None:
     """Compare the books with the provider's and the locks' now. Ends with 1 while they differ."""
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
-    config = app.extensions["monban.config"]
-    held = app.extensions["monban.providers"]
-    told = asdict(job.reconcile(House(config, held, channels(config), app.app_context), settle))
+    held: Providers = current_app.extensions["monban.providers"]
+    told = asdict(job.reconcile(held, settle))
     if as_json:
         click.echo(json.dumps(told))
     else:

@@ -1,10 +1,12 @@
 """The books beside the far side: each kind of difference planted there, found, shown, healed."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from flask import Flask
 
 from portal import clock
 from portal.jobs import sweeps
@@ -26,7 +28,7 @@ DEVICE = "haneda-capsule-a01"
 
 
 def look(worker: House) -> Told:
-    return reconcile(worker, settle=0)
+    return reconcile(worker.providers, settle=0)
 
 
 def found(owner: Owner) -> list[str]:
@@ -379,8 +381,20 @@ def test_lists_are_read_a_page_at_a_time_and_doors_in_turn(
     assert (told.open, told.unread) == (0, 0)
 
 
-def test_the_sweep_runs_it(worker: House, house: Booked) -> None:
+def test_the_sweep_and_the_operator_run_it(
+    worker: House, house: Booked, inside: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert sweeps.compare() == 0
+    monkeypatch.setitem(inside.extensions, "monban.providers", worker.providers)
+    command = ["reconcile", "--json", "--settle", "0"]
+    clean = inside.test_cli_runner().invoke(args=command)
+    assert clean.exit_code == 0
+    told = json.loads(clean.stdout.splitlines()[-1])
+    assert told == {"new": {}, "healed": 0, "open": 0, "doors": 6, "unread": 0}
+    stray(worker, f"monban {uuid4()}")
+    differs = inside.test_cli_runner().invoke(args=command)
+    assert differs.exit_code == 1
+    assert json.loads(differs.stdout.splitlines()[-1])["new"] == {"code_stray": 1}
 
 
 def test_a_row_of_another_house_is_not_found(

@@ -67,9 +67,10 @@ def test_everything_at_once(
     owe_in_cash(front)
     dead_message(owner)
     dead_letter(front)
+    differ(owner)
     client = front.cast.signed_in(front.cast.sato, locale=lang)
     page(client, PAGE, lang)
-    assert counted(front) == 9
+    assert counted(front) == 9 + len(KINDS)
     with statements(front.app) as said:
         client.get(PAGE)
     assert len(said) <= BUDGET, said
@@ -240,6 +241,35 @@ def test_an_event_is_replayed_or_closed(front: FrontDesk, owner: Owner) -> None:
     assert owner.one("select count(*) from webhook_events where state = 'processing'") == 1
 
 
+def test_a_difference_is_asked_after_or_left_by_a_person(
+    front: FrontDesk, paid: UUID, owner: Owner
+) -> None:
+    client = front.cast.signed_in(front.cast.sato)
+    front.stripe.post(
+        "refunds", payment_intent=owner.one("select intent_id from payments"), amount=500
+    )
+    differ(owner, "refund_not_here")
+    row = owner.one("select id from divergences")
+    resolve, leave = (f"{PAGE}/divergences/{row}/{act}" for act in ("resolve", "let-be"))
+    form = form_data(page(client, PAGE), resolve)
+    assert notice(client, client.post(resolve, data=form)) == "REFUND_RECORDED"
+    assert counted(front) == 0
+    assert notice(client, client.post(resolve, data=form)) == "EVENT_ALREADY_HANDLED"
+    differ(owner, "payment_differs")
+    row = owner.one("select id from divergences where healed_at is null")
+    leave = f"{PAGE}/divergences/{row}/let-be"
+    assert notice(client, send(client, PAGE, leave, htmx=True)) == "EVENT_DISMISSED"
+    assert owner.row("select healed_by, let_be from divergences where id = %s", row) == (
+        front.cast.sato.name,
+        True,
+    )
+    differ(owner, "code_stray")
+    row = owner.one("select id from divergences where healed_at is null")
+    assert f"{row}/let-be" not in client.get(PAGE).text
+    assert client.post(f"{PAGE}/divergences/{row}/let-be", data=form).status_code == 403
+    assert counted(front) == 1
+
+
 def test_what_is_anothers_is_not_found(
     front: FrontDesk, stay: Booked, key: UUID, paid: UUID, owner: Owner
 ) -> None:
@@ -248,6 +278,8 @@ def test_what_is_anothers_is_not_found(
     command = dead_command(owner, key)
     refund = fail_refund(front, owner, paid)
     message = dead_message(owner)
+    differ(owner, "payment_differs")
+    difference = owner.one("select id from divergences")
     osaka = front.cast.signed_in(front.cast.tanaka, front.cast.osaka)
     assert "山田" not in shown(osaka, PAGE)
     token = {"csrf_token": form_data(page(osaka, "/staff/facility"))["csrf_token"], "version": "2"}
@@ -261,11 +293,12 @@ def test_what_is_anothers_is_not_found(
         f"stays/{stay.id}/new-code",
         f"doors/{front.cast.tokyo.doors['A01']}/ask",
         *(f"letters/{uuid4()}/{act}" for act in ("replay", "dismiss")),
+        *(f"divergences/{difference}/{act}" for act in ("resolve", "let-be")),
         f"messages/{uuid4()}/drop",
         "messages/none/drop",
     ):
         assert osaka.post(f"{PAGE}/{action}", data=token).status_code == 404, action
-    assert counted(front) == 4
+    assert counted(front) == 5
 
 
 # How things come to wait ------------------------------------------------------------------------
@@ -340,6 +373,37 @@ def fail_refund(front: FrontDesk, owner: Owner, payment: UUID) -> UUID:
         assert refund_answers.record(tx, SYSTEM, refund, failed).status == "applied"
     found: UUID = refund
     return found
+
+
+KINDS = (
+    "payment_not_here",
+    "payment_not_there",
+    "payment_differs",
+    "refund_not_here",
+    "refund_not_there",
+    "refund_differs",
+    "code_stray",
+    "code_missing",
+    "code_differs",
+)
+
+
+def differ(owner: Owner, *kinds: str) -> None:
+    """As the comparison leaves it; every kind of it when none is named."""
+    for kind in kinds or KINDS:
+        money = kind.startswith(("payment", "refund"))
+        owner.run(
+            "insert into divergences"
+            " (facility_id, kind, subject, payment_id, door_id, ours, theirs)"
+            " select f.id, %s, %s, case when %s then p.id end,"
+            "  case when not %s then d.id end, 'open 500 JPY', ''"
+            " from facilities f join doors d on d.facility_id = f.id"
+            " left join payments p on p.facility_id = f.id order by f.slug, d.id limit 1",
+            kind,
+            str(uuid4()),
+            money,
+            money,
+        )
 
 
 def owe_in_cash(front: FrontDesk) -> Booked:
