@@ -10,13 +10,14 @@ UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 # Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run reset test walkthrough sabotage check fix translations docs lock
+.PHONY: help setup run reset test walkthrough proofs sabotage check fix translations docs lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
 	@echo 'make reset         drop the data that make run keeps in var/'
 	@echo 'make test          every test; ARGS="-k stay -x" goes to pytest'
 	@echo 'make walkthrough   the main job and its mishaps, driven from outside an isolated house'
+	@echo 'make proofs        kill, race and cut real processes; the promises of the edges hold'
 	@echo 'make sabotage      break a promise at a time and see which check turns red'
 	@echo 'make check         lint, types, layers, templates, translations, migrations'
 	@echo 'make fix           format, and fix what the linter can'
@@ -41,6 +42,9 @@ test: setup
 
 walkthrough: setup
 	@exec $(OURS) -m sandbox.walkthrough
+
+proofs: setup
+	@exec $(OURS) -m pytest -q -m proof tests/proofs $(ARGS)
 
 sabotage: setup
 	@exec $(OURS) -m sandbox.sabotage $(ARGS)

@@ -49,14 +49,15 @@ def apply_now(house: House, source: Source, event_id: str) -> bool:
 
 
 def apply(house: House, work: Applying) -> bool:
-    """One claimed event to its completion. False when its claim was released for another try."""
+    """One claimed event to its completion. False when its claim was released for another try, or
+    lost: who has it now may die with it, so the provider must not be told that it is done."""
     for attempt in range(1, TRIES + 1):
         try:
             _in_one_transaction(house, work)
             return True
         except LostClaimError:
             logger.warning("claim_lost", event_id=work.event.event_id)
-            return True
+            return False
         except PermanentFaultError as fault:
             return _bury(work, str(fault))
         except NotYetError as fault:
