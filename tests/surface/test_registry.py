@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote, urljoin, urlsplit
 
 import pytest
 from flask import Flask
@@ -17,6 +18,9 @@ from portal.jobs import drain, sweeps
 from portal.outcome import Code
 from portal.web import access, answer
 from portal.web.locale import LOCALES
+from tests.cast import Cast
+from tests.surface.nasty import TARGETS
+from tests.surface.world import TOKEN
 
 PORTAL = Path(doorbell.__file__).parent
 RUNNERS = {"act", "act_at_desk"}
@@ -133,3 +137,22 @@ def test_no_kind_of_work_is_without_a_name() -> None:
 
 def test_every_answer_of_a_verb_has_a_status() -> None:
     assert set(answer.HTTP) == {"applied", "noop", "conflict", "refused"}
+
+
+def test_no_address_leads_to_another_site(cast: Cast) -> None:
+    """Every page without arguments, and the posts that go back to where one was."""
+    client = cast.signed_in(cast.sato)
+    token = TOKEN.search(client.get("/staff/facility").text)
+    assert token
+    pages = [str(rule.rule) for rule in cast.app.url_map.iter_rules() if not rule.arguments]
+    led = []
+    for target in TARGETS:
+        named = quote(target, safe="")
+        led += [client.get(f"{page}?next={named}") for page in sorted(set(pages))]
+        form = {"csrf_token": token[1], "next": target, "lang": "ja"}
+        led.append(client.post("/staff/language", data=form))
+    places = [one.headers["Location"] for one in led if "Location" in one.headers]
+    assert len(places) > len(TARGETS)
+    for place in places:
+        read = re.sub(r"[\t\r\n]", "", place).strip().replace("\\", "/")
+        assert urlsplit(urljoin("http://here/", read))[:2] == ("http", "here"), place
