@@ -55,7 +55,6 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("The stay begins at %(starts_at)s. It cannot be a no-show before that."),
     ),
-    "STAY_NOT_RESERVED": (REFUSED, _l("Only a reserved stay can do this.")),
     "STAY_NOT_IN_HOUSE": (REFUSED, _l("Only a guest who is checked in can do this.")),
     "STAY_TIMES_IMPOSSIBLE": (
         REFUSED,
@@ -83,7 +82,6 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     "PAYMENT_RESOLVED": (APPLIED, _l("The fate of the payment is known now.")),
     "PAYMENT_STILL_UNKNOWN": (REFUSED, _l("The payment provider could not tell yet.")),
-    "PAYMENT_NOT_UNKNOWN": (NOOP, _l("The fate of this payment is known already.")),
     "PAYMENT_STATE_CHANGED": (
         CONFLICT,
         _l("This payment changed meanwhile. Nothing was done."),
@@ -136,9 +134,7 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "KEY_ALREADY_ISSUED": (NOOP, _l("The lock has confirmed this key already.")),
     "KEY_NOT_CONFIRMED": (("noop", "refused"), _l("The lock has not confirmed the key yet.")),
     "KEY_REVOKE_ASKED": (APPLIED, _l("The lock has been asked to remove the key.")),
-    "KEY_ALREADY_REVOKING": (NOOP, _l("The lock has been asked to remove this key already.")),
     "KEY_REVOKED": (APPLIED, _l("The lock has confirmed that the key is gone.")),
-    "KEY_ALREADY_REVOKED": (NOOP, _l("This key is gone already.")),
     "KEY_FAILED": (APPLIED, _l("The lock has refused the key.")),
     "KEY_MISSING": (APPLIED, _l("The key is no longer on the lock.")),
     "KEY_ORDERED": (

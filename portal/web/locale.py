@@ -1,16 +1,14 @@
 """The language of a page, and how money, days and names look in it."""
 
 from datetime import date, datetime, time
-from decimal import Decimal
 from typing import Any
 
-from babel import dates, numbers
 from flask import Flask, Response, g, has_request_context, request, session
 from flask_babel import get_locale
 from markupsafe import Markup, escape
 
-from portal import clock
-from portal.money import EXPONENTS, Money
+from portal import clock, formats
+from portal.money import Money
 from portal.web import people
 
 LOCALES = ("ja", "en")
@@ -124,16 +122,14 @@ def money(amount: int | Money | None, currency: str | None = None) -> str:
     if currency is None:
         house = people.facility()
         currency = house.currency if house else "JPY"
-    exact = Decimal(amount).scaleb(-EXPONENTS[currency])
-    return str(numbers.format_currency(exact, currency, locale=language()))
+    return formats.money(Money(amount, currency), language())
 
 
 def when(instant: datetime | None) -> str:
     """Day and time of an instant on the facility's clocks."""
     if instant is None:
         return ""
-    local = clock.local(instant, zone())
-    return f"{day(local.date())} {clock_time(local)}"
+    return formats.when(instant, zone(), language())
 
 
 def day(value: date | datetime | None) -> str:
@@ -142,8 +138,7 @@ def day(value: date | datetime | None) -> str:
         return ""
     if isinstance(value, datetime):
         value = clock.local(value, zone()).date()
-    pattern = "y年M月d日(E)" if language() == "ja" else "EEE d MMM y"
-    return str(dates.format_date(value, pattern, locale=language()))
+    return formats.day(value, language())
 
 
 def clock_time(value: datetime | time | None) -> str:
@@ -152,7 +147,7 @@ def clock_time(value: datetime | time | None) -> str:
         return ""
     if isinstance(value, datetime):
         value = clock.local(value, zone()).time()
-    return value.strftime("%H:%M")
+    return formats.clock_time(value)
 
 
 def iso(instant: datetime) -> str:
