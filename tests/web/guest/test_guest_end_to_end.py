@@ -83,7 +83,10 @@ def charges(phone: Phone) -> int:
 
 def succeeded(phone: Phone) -> list[dict[str, Any]]:
     with phone.shop.cast.transaction(phone.booked.facility_id) as tx:
-        ids = [row.intent_id for row in tx.rows("select intent_id from payments")]
+        ids = [
+            row.intent_id
+            for row in tx.rows("select intent_id from payments order by created_at, id")
+        ]
     found = [phone.shop.rail.get(f"objects/{intent_id}") for intent_id in ids if intent_id]
     return [intent for intent in found if intent["status"] == "succeeded"]
 
