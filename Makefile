@@ -44,7 +44,7 @@ walkthrough: setup
 	@exec $(OURS) -m sandbox.walkthrough
 
 proofs: setup
-	@exec $(OURS) -m pytest -q -m proof tests/proofs $(ARGS)
+	@exec $(OURS) -m pytest -q -m proof --whole tests $(ARGS)
 
 sabotage: setup
 	@exec $(OURS) -m sandbox.sabotage $(ARGS)

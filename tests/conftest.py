@@ -39,6 +39,18 @@ SECRETS = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--whole", action="store_true", help="long proofs run their full figure, not their share"
+    )
+
+
+@pytest.fixture(scope="session")
+def whole(pytestconfig: pytest.Config) -> bool:
+    """Whether a long proof runs its full figure (`make proofs`) or its share (`make test`)."""
+    return bool(pytestconfig.getoption("--whole"))
+
+
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:
     """Not one of pytest's own: each new session closes those to other accounts, and as root the
