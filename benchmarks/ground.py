@@ -40,6 +40,10 @@ def _portal(server_url: str, queue_url: str) -> Flask:
         "DATABASE_URL": parts.with_database(server_url, "bench", "portal_app"),
         "DATABASE_OWNER_URL": parts.with_database(server_url, "bench"),
         "REDIS_URL": queue_url,
+        "STRIPE_SECRET_KEY": "sk_test_bench",
+        "STRIPE_WEBHOOK_SECRET": "whsec_bench",
+        "SEAM_API_KEY": "seam_bench",
+        "SEAM_WEBHOOK_SECRET": "whsec_YmVuY2g=",
         "LOG_LEVEL": "ERROR",
     }
     migrate = [sys.executable, "-m", "flask", "--app", "app", "db", "upgrade"]
