@@ -18,14 +18,17 @@ class Divergence(Base):
         belongs_to("payments", "payment_id"),
         belongs_to("entry_keys", "key_id"),
         belongs_to("doors", "door_id"),
+        belongs_to("outbox", "message_id"),
         CheckConstraint(
             "kind in ('payment_not_here', 'payment_not_there', 'payment_differs',"
             " 'refund_not_here', 'refund_not_there', 'refund_differs',"
-            " 'code_stray', 'code_missing', 'code_differs')",
+            " 'code_stray', 'code_missing', 'code_differs', 'code_pin_differs',"
+            " 'message_not_here', 'message_not_there')",
             name="kind",
         ),
         CheckConstraint("(healed_at is null) = (healed_by is null)", name="healed"),
         CheckConstraint("not let_be or healed_at is not null", name="let_be"),
+        CheckConstraint("not let_be or kind not like 'code%'", name="code_never_let_be"),
         Index(
             "uq_divergences_open",
             "facility_id",
@@ -45,6 +48,7 @@ class Divergence(Base):
     payment_id: Mapped[Ref | None]
     key_id: Mapped[Ref | None]
     door_id: Mapped[Ref | None]
+    message_id: Mapped[Ref | None]
     ours: Mapped[Words] = mapped_column(server_default="")
     theirs: Mapped[Words] = mapped_column(server_default="")
     first_seen: Mapped[Created]

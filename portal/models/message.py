@@ -32,6 +32,13 @@ class Message(Base):
             ),
         ),
         Index("ix_outbox_stay", "facility_id", "stay_id"),
+        Index(
+            "ix_outbox_mailed",
+            "facility_id",
+            "sent_at",
+            "id",
+            postgresql_where=text("channel = 'email' and sent_at is not null"),
+        ),
     )
 
     id: Mapped[Key]
