@@ -1,0 +1,69 @@
+"""The far side of the long proofs, and the line that each of them leaves in the summary."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from portal.jobs.house import House
+from tests.cast import Cast
+from tests.endurance.ground import Ground, Snapshots
+from tests.outside import (  # noqa: F401
+    Owner,
+    line,
+    line_process,
+    mail,
+    mail_server,
+    owner,
+    seam,
+    seam_process,
+    stripe,
+    stripe_process,
+    worker,
+)
+from tests.proofs.conftest import forks, nursery, place, portal_url  # noqa: F401
+
+Figure = Callable[..., None]
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Figure:
+    """`figure("races", rounds=48, doubled=0)`: what this test has counted. The same name and words
+    from several tests are added up into one line."""
+
+    def note(name: str, **counted: float | str) -> None:
+        record_property("figure", (name, counted))
+
+    return note
+
+
+@pytest.fixture
+def snapshots(owner: Owner) -> Iterator[Snapshots]:  # noqa: F811
+    made = Snapshots(owner)
+    yield made
+    made.forget()
+
+
+@pytest.fixture
+def ground(cast: Cast, worker: House, owner: Owner, snapshots: Snapshots) -> Ground:  # noqa: F811
+    return Ground(cast, worker, owner, snapshots)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    lines: dict[str, dict[str, Any]] = {}
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in getattr(report, "user_properties", []):
+            if name == "figure" and report.when == "call":
+                _add(lines.setdefault(value[0], {}), value[1])
+    if lines:
+        terminalreporter.section("figures")
+    for name, counted in sorted(lines.items()):
+        told = (f"{value} {words.replace('_', ' ')}" for words, value in counted.items())
+        terminalreporter.write_line(f"{name}: {', '.join(told)}")
+
+
+def _add(line: dict[str, Any], counted: dict[str, Any]) -> None:  # noqa: F811
+    """Numbers of several tests are added up; what is told in words is the same in each."""
+    for words, value in counted.items():
+        known = line.get(words)
+        line[words] = value if known is None or isinstance(value, str) else known + value
