@@ -3,10 +3,10 @@ inbox like any delivery."""
 
 from datetime import datetime, timedelta
 
-from portal import clock, inbox, log
+from portal import inbox, log
 from portal.db import transaction
 from portal.edges.errors import EdgeError
-from portal.edges.payments.port import MOST_EVENTS, ProviderEvent
+from portal.edges.payments.port import ProviderEvent
 from portal.jobs.house import House
 from portal.jobs.payment_events import HANDLERS
 
@@ -20,20 +20,19 @@ OVERLAP = timedelta(minutes=15)
 
 
 def fetch_missed(house: House) -> int:
-    """How many events had never been received. The checkpoint moves to what was read: an
-    unreachable provider, or a list cut at the edge's bound, leaves the rest for the next look."""
-    began = clock.now()
-    found = read = 0
+    """How many events had never been received. The checkpoint moves to the newest one that was
+    read, by the provider's own time: a clock of ours that is ahead would pass over what comes next.
+    An unreachable provider, or a list cut at the edge's bound, leaves the rest for the next look.
+    """
+    found = 0
     reached = None
     try:
-        for event in house.providers.payments.events_since(_since(began)):
-            reached, read = event.created, read + 1
+        for event in house.providers.payments.events_since(_since()):
+            reached = event.created
             if event.type in HANDLERS:
                 found += _receive(event)
     except EdgeError as fault:
         log.get(__name__).warning("catch_up_stopped", fault=type(fault).__name__)
-    else:
-        reached = began if read < MOST_EVENTS else reached
     if reached is not None:
         _remember(reached)
     return found
@@ -51,12 +50,18 @@ def _remember(reached: datetime) -> None:
         )
 
 
-def _since(now: datetime) -> datetime:
+def _since() -> datetime:
     with transaction(None) as tx:
-        reached: datetime | None = tx.scalar(
-            "select reached from checkpoints where name = :name", name=NAME
+        since: datetime = tx.scalar(
+            """
+            select coalesce((select reached from checkpoints where name = :name), now() - :first)
+                   - cast(:overlap as interval)
+            """,
+            name=NAME,
+            first=FIRST_LOOK,
+            overlap=OVERLAP,
         )
-    return (reached or now - FIRST_LOOK) - OVERLAP
+    return since
 
 
 def _receive(event: ProviderEvent) -> int:

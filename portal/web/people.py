@@ -11,7 +11,7 @@ from uuid import UUID
 from flask import g, has_request_context, session
 from flask_login import UserMixin, current_user
 
-from portal import clock, seal
+from portal import seal
 from portal.db import Actor, transaction
 
 ROLES = ("front_desk", "manager", "owner")
@@ -151,11 +151,10 @@ def _person_rows(token: str, scope: UUID | None) -> list[Any]:
             left join lateral staff_facilities(s.id) work on true
             left join facilities h on h.id = work.facility_id and h.id = signed.chosen_facility
             where signed.token_hash = :hash and signed.ended_at is null
-              and signed.expires_at > :now
+              and signed.expires_at > now()
             order by work.name_ja, work.facility_id
             """,
             hash=seal.token_hash(token),
-            now=clock.now(),
         )
     return list(found)
 

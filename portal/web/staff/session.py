@@ -159,12 +159,12 @@ def _start(person: UUID) -> None:
         tx.run(
             """
             insert into staff_sessions (token_hash, staff_id, chosen_facility, expires_at)
-            values (:hash, :who, :facility, :until)
+            values (:hash, :who, :facility, now() + :lasts)
             """,
             hash=seal.token_hash(token),
             who=person,
             facility=only,
-            until=clock.now() + timedelta(hours=HOURS),
+            lasts=timedelta(hours=HOURS),
         )
     _forget()
     session["facility"] = str(only) if only else None
