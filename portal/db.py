@@ -2,20 +2,22 @@
 
 `transaction()` is the only way in. It sets the facility with a transaction-local setting at every
 BEGIN, so a pooled connection carries nothing over; without a facility, row-level security shows
-zero rows. Entities are read through the ORM and never written by it: writes are statements.
+zero rows. Statements go to the connection as they are written: no ORM session stands between.
+An entity is a snapshot of one row, read for its typed columns; writes are statements.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any, Literal, TypeVar, cast
 from uuid import UUID
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, CursorResult, MetaData, Row, TextClause, insert, select, text
-from sqlalchemy import event as sa_event
+from sqlalchemy import Connection, CursorResult, Dialect, MetaData, Row, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import DeclarativeBase, Session, SessionTransaction
+from sqlalchemy.orm import DeclarativeBase
 
 from portal import doorbell, fence
 from portal.doorbell import Kind
@@ -38,7 +40,7 @@ class Base(DeclarativeBase):
 
 db = SQLAlchemy(model_class=Base)
 
-SCOPE = text("select set_config('app.facility_id', :facility, true)")
+SCOPE = "select set_config('app.facility_id', :facility, true)"
 
 Entity = TypeVar("Entity", bound=Base)
 
@@ -58,27 +60,21 @@ SYSTEM = Actor("system", None, "monban")
 class Tx:
     """One open transaction, scoped to one facility."""
 
-    def __init__(self, session: Session, facility_id: UUID | None) -> None:
-        self._session = session
-        self.facility_id = facility_id
+    def __init__(self, wire: Connection, facility_id: UUID | None) -> None:
+        self._wire = wire
+        self.facility_id: UUID | None = None
         self.rings: set[Kind] = set()
+        self.enter_facility(facility_id)
 
-    def get(self, kind: type[Entity], row_id: UUID | None, *, lock: bool = False) -> Entity | None:
-        """The row as the database has it now; None when it is absent or another facility's."""
-        if row_id is None:
-            return None
-        return self._session.get(
-            kind, row_id, populate_existing=True, with_for_update=True if lock else None
-        )
-
-    def find(self, kind: type[Entity], **equal: Any) -> Entity | None:
-        """The one row with these column values, or None."""
-        found = select(kind).filter_by(**equal).execution_options(populate_existing=True)
-        return self._session.scalars(found).one_or_none()
+    def enter_facility(self, facility_id: UUID | None) -> None:
+        """From here on, rows of this facility. None leaves the scope as it is: nobody's."""
+        if facility_id is not None and facility_id != self.facility_id:
+            self.run(SCOPE, facility=str(facility_id))
+            self.facility_id = facility_id
 
     def run(self, sql: str, **params: Any) -> CursorResult[Any]:
         """Execute one plain statement with named parameters."""
-        return cast("CursorResult[Any]", self._session.execute(text(sql), params))
+        return self._wire.exec_driver_sql(_driver_sql(sql), params)
 
     def row(self, sql: str, **params: Any) -> Row[Any] | None:
         return self.run(sql, **params).one_or_none()
@@ -89,13 +85,20 @@ class Tx:
     def scalar(self, sql: str, **params: Any) -> Any:
         return self.run(sql, **params).scalar_one_or_none()
 
+    def get(self, kind: type[Entity], row_id: UUID | None, *, lock: bool = False) -> Entity | None:
+        """The row as the database has it now; None when it is absent or another facility's."""
+        if row_id is None:
+            return None
+        found = self.row(_by_id(kind, lock=lock), id=row_id)
+        return None if found is None else kind(**found._mapping)
+
     def add(self, kind: type[Base], /, **values: Any) -> UUID:
         """Insert one row of a table without a state column; returns its id."""
-        statement = insert(kind).values(**values).returning(cast(Any, kind).id)
-        return cast(UUID, self._session.execute(statement).scalar_one())
-
-    def execute(self, statement: TextClause, params: Mapping[str, Any]) -> CursorResult[Any]:
-        return cast("CursorResult[Any]", self._session.execute(statement, params))
+        named = ", ".join(f":{name}" for name in values)
+        made = (
+            f"insert into {kind.__tablename__} ({', '.join(values)}) values ({named}) returning id"
+        )
+        return cast(UUID, self.run(made, **values).scalar_one())
 
     def ring(self, kind: Kind) -> None:
         """Tell a worker once this transaction has committed; nothing is rung on a roll-back."""
@@ -113,7 +116,6 @@ class Tx:
         if found is None:
             return None
         self.facility_id = found[0]
-        self._session.info["facility_id"] = found[0]
         return cast(UUID, found[1])
 
     @contextmanager
@@ -121,11 +123,10 @@ class Tx:
         """Undo only what is inside when it raises. The scope set inside is undone with it."""
         outer = self.facility_id
         try:
-            with self._session.begin_nested():
+            with self._wire.begin_nested():
                 yield
         except BaseException:
             self.facility_id = outer
-            self._session.info["facility_id"] = outer
             raise
 
 
@@ -134,28 +135,35 @@ def transaction(
     facility_id: UUID | None, *, isolation: Isolation = "READ COMMITTED"
 ) -> Iterator[Tx]:
     """Commit on a clean exit, roll back on any exception. Inside it no edge may be called."""
-    session = Session(db.engine, autoflush=False, expire_on_commit=False)
-    session.info["facility_id"] = facility_id
-    tx = Tx(session, facility_id)
     fence.transaction_began()
     try:
-        with session.begin():
-            # BEGIN, and with it the scope, before a savepoint can be the first thing asked for.
-            options = {} if isolation == "READ COMMITTED" else {"isolation_level": isolation}
-            session.connection(execution_options=options)
-            yield tx
+        with db.engine.connect() as wire:
+            if isolation != "READ COMMITTED":
+                wire.execution_options(isolation_level=isolation)
+            with wire.begin():
+                tx = Tx(wire, facility_id)
+                yield tx
     finally:
-        session.close()
         fence.transaction_ended()
     for kind in tx.rings:
         doorbell.ring(kind)
 
 
-@sa_event.listens_for(Session, "after_begin")
-def _scope_at_begin(session: Session, _: SessionTransaction, connection: Connection) -> None:
-    facility_id = session.info.get("facility_id")
-    if facility_id is not None and not session.in_nested_transaction():
-        connection.execute(SCOPE, {"facility": str(facility_id)})
+@lru_cache(maxsize=4096)
+def _driver_sql(sql: str) -> str:
+    """`:name` as the driver writes it; each text of ours is translated once."""
+    return str(text(sql).compile(dialect=_DIALECT))
+
+
+_DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+
+
+@cache
+def _by_id(kind: type[Base], *, lock: bool) -> str:
+    """Every column of an entity's row, as one statement."""
+    columns = ", ".join(column.name for column in kind.__table__.columns)
+    locked = " for update" if lock else ""
+    return f"select {columns} from {kind.__tablename__} where id = :id{locked}"
 
 
 def violated(fault: IntegrityError) -> str:

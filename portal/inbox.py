@@ -1,13 +1,13 @@
 """The webhook inbox. A claim records receipt, completion records completion; they are never
 confused. Two states only: processing, completed."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import Row
 
 from portal import clock
 from portal.db import Actor, Tx
@@ -27,16 +27,6 @@ LEASE = timedelta(seconds=60)
 
 BATCH = 50
 
-_INSERT = text(
-    """
-    insert into webhook_events (source, event_id, type, state, created, livemode, account,
-        api_version, payload, headers, request_id)
-    values (:source, :event_id, :type, 'processing', :created, :livemode, :account, :api_version,
-        :payload, :headers, :request_id)
-    on conflict (source, event_id) do nothing
-    """
-).bindparams(bindparam("headers", type_=JSONB))
-
 
 def receive(
     tx: Tx,
@@ -52,20 +42,24 @@ def receive(
     api_version: str | None = None,
 ) -> Held:
     """Store a verified event once, or tell what is held of it. `payload` is as received."""
-    stored = tx.execute(
-        _INSERT,
-        {
-            "source": source,
-            "event_id": event_id,
-            "type": kind,
-            "created": created,
-            "livemode": livemode,
-            "account": account,
-            "api_version": api_version,
-            "payload": payload,
-            "headers": dict(headers),
-            "request_id": request_id(),
-        },
+    stored = tx.run(
+        """
+        insert into webhook_events (source, event_id, type, state, created, livemode, account,
+            api_version, payload, headers, request_id)
+        values (:source, :event_id, :type, 'processing', :created, :livemode, :account,
+            :api_version, :payload, cast(:headers as jsonb), :request_id)
+        on conflict (source, event_id) do nothing
+        """,
+        source=source,
+        event_id=event_id,
+        type=kind,
+        created=created,
+        livemode=livemode,
+        account=account,
+        api_version=api_version,
+        payload=payload,
+        headers=json.dumps(dict(headers)),
+        request_id=request_id(),
     )
     return "received" if stored.rowcount else _held(tx, source, event_id)
 

@@ -6,10 +6,8 @@ transition record. The mark it sets lets exactly this row through the guard trig
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
-
-from sqlalchemy import text
 
 from portal import clock
 from portal.db import Actor, Tx
@@ -49,27 +47,27 @@ def create(
     """
     columns = [*values, "state"]
     inserted = ", ".join(f":{name}" for name in values)
-    found = tx.execute(
-        text(
-            f"""
-            with made as (
-                insert into {TABLES[machine.name]} ({", ".join(columns)})
-                values ({inserted}, :state)
-                {on_conflict}
-                returning id
-            ), record as (
-                insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
-                    to_state, actor_kind, actor_id, actor_name, request_id, at)
-                select :record_facility, :machine, made.id, :verb, 'created', null, :state,
-                       :actor_kind, :actor_id, :actor_name, :request_id, :at
-                from made
-            )
-            select id from made
-            """
-        ),
-        {**values, **_record(tx, machine, actor, verb), "state": machine.initial},
-    ).scalar_one_or_none()
-    return found if found is None else UUID(str(found))
+    found = tx.scalar(
+        f"""
+        with made as (
+            insert into {TABLES[machine.name]} ({", ".join(columns)})
+            values ({inserted}, :state)
+            {on_conflict}
+            returning id
+        ), record as (
+            insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
+                to_state, actor_kind, actor_id, actor_name, request_id, at)
+            select :record_facility, :machine, made.id, :verb, 'created', null, :state,
+                   :actor_kind, :actor_id, :actor_name, :request_id, :at
+            from made
+        )
+        select id from made
+        """,
+        **values,
+        **_record(tx, machine, actor, verb),
+        state=machine.initial,
+    )
+    return cast("UUID | None", found)
 
 
 def move(
@@ -93,41 +91,37 @@ def move(
     extra, held = dict(also or {}), dict(only_if or {})
     conditions = "".join(f" and subject.{name} = :if_{name}" for name in held)
     assignments = "".join(f", {name} = :also_{name}" for name in extra)
-    found = tx.execute(
-        text(
-            f"""
-            with mark as materialized (
-                select set_config('app.move', :mark, true)
-            ), moved as (
-                update {TABLES[machine.name]} subject
-                set state = :to_state, version = subject.version + 1{assignments}
-                from mark
-                where subject.id = :subject_id and subject.state = :from_state
-                  and (cast(:seen as int) is null or subject.version = :seen){conditions}
-                returning subject.id, subject.version
-            ), record as (
-                insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
-                    to_state, reason, actor_kind, actor_id, actor_name, request_id, at)
-                select :record_facility, :machine, moved.id, :verb, :event, :from_state, :to_state,
-                       :reason, :actor_kind, :actor_id, :actor_name, :request_id, :at
-                from moved
-            )
-            select version from moved
-            """
-        ),
-        {
-            **_record(tx, machine, actor, verb),
-            **{f"also_{name}": value for name, value in extra.items()},
-            **{f"if_{name}": value for name, value in held.items()},
-            "mark": f"{TABLES[machine.name]}:{subject_id}:{to_state}",
-            "subject_id": subject_id,
-            "event": event,
-            "from_state": from_state,
-            "to_state": to_state,
-            "reason": reason,
-            "seen": seen,
-        },
-    ).scalar_one_or_none()
+    found = tx.scalar(
+        f"""
+        with mark as materialized (
+            select set_config('app.move', :mark, true)
+        ), moved as (
+            update {TABLES[machine.name]} subject
+            set state = :to_state, version = subject.version + 1{assignments}
+            from mark
+            where subject.id = :subject_id and subject.state = :from_state
+              and (cast(:seen as int) is null or subject.version = :seen){conditions}
+            returning subject.id, subject.version
+        ), record as (
+            insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
+                to_state, reason, actor_kind, actor_id, actor_name, request_id, at)
+            select :record_facility, :machine, moved.id, :verb, :event, :from_state, :to_state,
+                   :reason, :actor_kind, :actor_id, :actor_name, :request_id, :at
+            from moved
+        )
+        select version from moved
+        """,
+        **_record(tx, machine, actor, verb),
+        **{f"also_{name}": value for name, value in extra.items()},
+        **{f"if_{name}": value for name, value in held.items()},
+        mark=f"{TABLES[machine.name]}:{subject_id}:{to_state}",
+        subject_id=subject_id,
+        event=event,
+        from_state=from_state,
+        to_state=to_state,
+        reason=reason,
+        seen=seen,
+    )
     return None if found is None else Moved(to_state, int(found))
 
 
@@ -135,21 +129,17 @@ def note(
     tx: Tx, actor: Actor, machine: Machine, subject_id: UUID, state: str, verb: str, what: str
 ) -> None:
     """A record of a change within a state: the timeline has one place for what happened."""
-    tx.execute(
-        text(
-            """
-            insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
-                to_state, reason, actor_kind, actor_id, actor_name, request_id, at)
-            values (:record_facility, :machine, :subject_id, :verb, 'changed', :state, :state,
-                :reason, :actor_kind, :actor_id, :actor_name, :request_id, :at)
-            """
-        ),
-        {
-            **_record(tx, machine, actor, verb),
-            "subject_id": subject_id,
-            "state": state,
-            "reason": what,
-        },
+    tx.run(
+        """
+        insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
+            to_state, reason, actor_kind, actor_id, actor_name, request_id, at)
+        values (:record_facility, :machine, :subject_id, :verb, 'changed', :state, :state,
+            :reason, :actor_kind, :actor_id, :actor_name, :request_id, :at)
+        """,
+        **_record(tx, machine, actor, verb),
+        subject_id=subject_id,
+        state=state,
+        reason=what,
     )
 
 
@@ -160,9 +150,9 @@ def standing(tx: Tx, machine: Machine, subject_id: UUID) -> Standing:
         select subject.state, subject.version, last.at, last.actor_name
         from {TABLES[machine.name]} subject
         left join lateral (
-            select at, actor_name from transitions
-            where machine = :machine and subject_id = subject.id
-            order by at desc, id desc limit 1
+        select at, actor_name from transitions
+        where machine = :machine and subject_id = subject.id
+        order by at desc, id desc limit 1
         ) last on true
         where subject.id = :id
         """,

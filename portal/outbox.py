@@ -1,14 +1,12 @@
 """The outbox: a message is a row written with the change. Nobody else may enqueue, nobody sends
 inline; `jobs.outbox` is the only caller of a channel."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID
-
-from sqlalchemy import bindparam, text
-from sqlalchemy.dialects.postgresql import JSONB
 
 from portal.db import Tx
 from portal.log import request_id
@@ -21,16 +19,6 @@ BATCH = 50
 # Door keys before receipts before the rest.
 PRIORITY = {"entry_key_issued": 0, "entry_key_changed": 0, "payment_received": 1, "refund_sent": 1}
 OTHER = 2
-
-_INSERT = text(
-    """
-    insert into outbox (facility_id, stay_id, dedupe_key, consumer_key, event_type, channel,
-        recipient, locale, payload, priority, request_id)
-    values (:facility_id, :stay_id, :dedupe_key, :consumer_key, :event_type, :channel,
-        :recipient, :locale, :payload, :priority, :request_id)
-    on conflict (facility_id, dedupe_key) do nothing
-    """
-).bindparams(bindparam("payload", type_=JSONB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +96,25 @@ def put(
     consumer_key: str | None = None,
 ) -> None:
     dedupe_key = f"{event_type}:{fact}"
-    tx.execute(
-        _INSERT,
-        {
-            "facility_id": tx.facility_id,
-            "stay_id": contact.stay_id,
-            "dedupe_key": dedupe_key,
-            "consumer_key": consumer_key or dedupe_key,
-            "event_type": event_type,
-            "channel": channel,
-            "recipient": recipient,
-            "locale": contact.locale,
-            "payload": dict(payload),
-            "priority": PRIORITY.get(event_type, OTHER),
-            "request_id": request_id(),
-        },
+    tx.run(
+        """
+        insert into outbox (facility_id, stay_id, dedupe_key, consumer_key, event_type, channel,
+            recipient, locale, payload, priority, request_id)
+        values (:facility_id, :stay_id, :dedupe_key, :consumer_key, :event_type, :channel,
+            :recipient, :locale, cast(:payload as jsonb), :priority, :request_id)
+        on conflict (facility_id, dedupe_key) do nothing
+        """,
+        facility_id=tx.facility_id,
+        stay_id=contact.stay_id,
+        dedupe_key=dedupe_key,
+        consumer_key=consumer_key or dedupe_key,
+        event_type=event_type,
+        channel=channel,
+        recipient=recipient,
+        locale=contact.locale,
+        payload=json.dumps(dict(payload)),
+        priority=PRIORITY.get(event_type, OTHER),
+        request_id=request_id(),
     )
     tx.ring("outbox")
 

@@ -239,7 +239,7 @@ def test_f4_poison_rows_hold_up_nobody(
     owner.run("update outbox set priority = 0 where event_type <> 'stay_created'")
     for number in range(49):
         enqueue(stay.facility_id, stay.id, "stay_changed", str(number))
-    assert drain.drain("outbox") == 70
+    drain.drain("outbox")
     assert len(mail.kept) == 50
     assert sorted(ends(owner)) == ["sent"] * 50 + ["waiting"] * 20
     assert owner.one("select count(*) from outbox where last_error is not null") == 20
