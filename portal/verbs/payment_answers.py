@@ -87,10 +87,12 @@ def _read(desk: Desk, payment: Payment) -> Intent | None:
 
 
 def _nothing_there(desk: Desk, actor: Actor, payment: Payment) -> Outcome:
-    """The provider has no such intent. Believed only once the lost request has surely landed."""
-    if clock.now() < payment.created_at + LANDED:
-        return Refused(Code.PAYMENT_STILL_UNKNOWN)
+    """The provider has no such intent. Believed only once the lost request has surely landed, by
+    the clock that dated the attempt: one of ours that is ahead would give up money under way."""
     with desk.transaction() as tx:
+        landed = "select created_at <= now() - :landed from payments where id = :id"
+        if not tx.scalar(landed, landed=LANDED, id=payment.id):
+            return Refused(Code.PAYMENT_STILL_UNKNOWN)
         now = tx.get(Payment, payment.id, lock=True)
         if now is None or now.state not in ("open", "unknown") or now.intent_id is not None:
             return Conflict(Code.PAYMENT_STATE_CHANGED, standing(tx, MACHINE, payment.id))
@@ -194,7 +196,7 @@ def _money_landed(tx: Tx, actor: Actor, payment: Payment, event_id: str | None) 
     if over < payment.amount:
         outbox.enqueue(
             tx,
-            outbox.contact_of(tx, payment.stay_id),
+            payment.stay_id,
             "payment_received",
             str(payment.id),
             {"payment_id": str(payment.id)},

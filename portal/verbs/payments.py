@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Row
 from sqlalchemy.exc import IntegrityError
 
-from portal import clock, ledger
+from portal import ledger
 from portal.db import Actor, Tx, violated
 from portal.edges.errors import Rejected, Unknown, Unreachable
 from portal.edges.payments.port import Intent
@@ -222,14 +222,23 @@ def _new_attempt(
                     "amount": amount,
                     "currency": stay.currency,
                     "idempotency_key": key,
-                    "next_read_at": clock.now() + FIRST_READ,
                 },
             )
+            _ask_after(tx, payment_id, FIRST_READ)
     except IntegrityError as fault:
         if violated(fault) != "uq_payments_one_attempt_open":
             raise
         return Refused(Code.PAYMENT_PENDING)
     return _told(tx, stay, payment_id, key, amount, purpose)
+
+
+def _ask_after(tx: Tx, payment_id: UUID, pause: timedelta) -> None:
+    """In the database's time, by which the reading job finds what is due."""
+    tx.run(
+        "update payments set next_read_at = now() + :pause where id = :id",
+        pause=pause,
+        id=payment_id,
+    )
 
 
 def _told(
@@ -281,7 +290,8 @@ def _answer_lost(desk: Desk, actor: Actor, attempt: _Attempt, fault: Unknown) ->
     with desk.transaction() as tx:
         payment = tx.get(Payment, attempt.id, lock=True)
         if payment is not None and payment.state == "open" and payment.intent_id is None:
-            lost = {"last_error": str(fault)[:500], "next_read_at": clock.now()}
+            lost = {"last_error": str(fault)[:500]}
             payment_answers.move_payment(tx, actor, payment, "answer_lost", "open_payment", lost)
+            _ask_after(tx, payment.id, timedelta(0))
             tx.ring("payments")
     return Refused(Code.PAYMENT_UNKNOWN)
