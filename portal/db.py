@@ -1,9 +1,9 @@
 """The door to PostgreSQL: transactions, their facility scope, and the isolation check.
 
-`transaction()` is the only way in. It sets the facility with a transaction-local setting at every
-BEGIN, so a pooled connection carries nothing over; without a facility, row-level security shows
-zero rows. Statements go to the connection as they are written: no ORM session stands between.
-An entity is a snapshot of one row, read for its typed columns; writes are statements.
+`transaction()` is the only way in. Before its first statement it sets the facility, for this
+transaction alone, so a pooled connection carries nothing over; without a facility, row-level
+security shows zero rows. Statements go to the connection as they are written: no ORM session
+stands between. An entity is a snapshot of one row; writes are statements.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, CursorResult, Dialect, MetaData, Row, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, configure_mappers
 
 from portal import doorbell, fence
 from portal.doorbell import Kind
@@ -62,19 +62,22 @@ class Tx:
 
     def __init__(self, wire: Connection, facility_id: UUID | None) -> None:
         self._wire = wire
-        self.facility_id: UUID | None = None
+        self.facility_id = facility_id
         self.rings: set[Kind] = set()
-        self.enter_facility(facility_id)
-
-    def enter_facility(self, facility_id: UUID | None) -> None:
-        """From here on, rows of this facility. None leaves the scope as it is: nobody's."""
-        if facility_id is not None and facility_id != self.facility_id:
-            self.run(SCOPE, facility=str(facility_id))
-            self.facility_id = facility_id
+        self._scope_to_set = facility_id is not None
 
     def run(self, sql: str, **params: Any) -> CursorResult[Any]:
         """Execute one plain statement with named parameters."""
+        if self._scope_to_set:
+            self._scope_to_set = False
+            self.run(SCOPE, facility=str(self.facility_id or ""))
         return self._wire.exec_driver_sql(_driver_sql(sql), params)
+
+    def leave(self) -> None:
+        """The next piece of work in this transaction begins in no facility. The scope is set before
+        the next statement, unless that one enters another."""
+        self._scope_to_set = self._scope_to_set or self.facility_id is not None
+        self.facility_id = None
 
     def row(self, sql: str, **params: Any) -> Row[Any] | None:
         return self.run(sql, **params).one_or_none()
@@ -90,7 +93,7 @@ class Tx:
         if row_id is None:
             return None
         found = self.row(_by_id(kind, lock=lock), id=row_id)
-        return None if found is None else kind(**found._mapping)
+        return None if found is None else _snapshot(kind, found)
 
     def add(self, kind: type[Base], /, **values: Any) -> UUID:
         """Insert one row of a table without a state column; returns its id."""
@@ -108,12 +111,14 @@ class Tx:
         """Find a row across facilities and go on in its facility: a link or an event names a row,
         the row its house. `finder` is a call of one of the database's definer functions, which
         answer (facility_id, row id). Returns the row's id, or None when there is none."""
+        left, self._scope_to_set = self._scope_to_set, False
         found: Sequence[Any] | None = self.row(
             f"select found.*, set_config('app.facility_id', found.facility_id::text, true)"
             f" from {finder} found",
             **params,
         )
         if found is None:
+            self._scope_to_set = left
             return None
         self.facility_id = found[0]
         return cast(UUID, found[1])
@@ -126,7 +131,7 @@ class Tx:
             with self._wire.begin_nested():
                 yield
         except BaseException:
-            self.facility_id = outer
+            self.facility_id, self._scope_to_set = outer, True
             raise
 
 
@@ -149,6 +154,13 @@ def transaction(
         doorbell.ring(kind)
 
 
+def _snapshot(kind: type[Entity], row: Row[Any]) -> Entity:
+    """The row under its entity's names. No session knows it, so nothing can save it."""
+    made = kind.__new__(kind)
+    made.__dict__.update(row._mapping)
+    return made
+
+
 @lru_cache(maxsize=4096)
 def _driver_sql(sql: str) -> str:
     """`:name` as the driver writes it; each text of ours is translated once."""
@@ -161,6 +173,7 @@ _DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 @cache
 def _by_id(kind: type[Base], *, lock: bool) -> str:
     """Every column of an entity's row, as one statement."""
+    configure_mappers()  # until then an entity's attributes cannot be read
     columns = ", ".join(column.name for column in kind.__table__.columns)
     locked = " for update" if lock else ""
     return f"select {columns} from {kind.__tablename__} where id = :id{locked}"

@@ -3,15 +3,12 @@ inline; `jobs.outbox` is the only caller of a channel."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from portal.db import Tx
 from portal.log import request_id
-
-Channel = Literal["email", "line"]
 
 LEASE = timedelta(minutes=5)
 BATCH = 50
@@ -21,102 +18,59 @@ PRIORITY = {"entry_key_issued": 0, "entry_key_changed": 0, "payment_received": 1
 OTHER = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """Where and in which language a guest is written to, resolved when the row is written."""
-
-    stay_id: UUID
-    email: str | None
-    line_user_id: str | None
-    preferred_locale: str | None
-    facility_locale: str | None
-
-    @property
-    def locale(self) -> str:
-        return self.preferred_locale or self.facility_locale or "ja"
-
-    @property
-    def channel(self) -> tuple[Channel, str] | None:
-        if self.line_user_id:
-            return "line", self.line_user_id
-        return ("email", self.email) if self.email else None
-
-
-def contact_of(tx: Tx, stay_id: UUID) -> Contact:
-    row = tx.row(
-        """
-        select s.id, g.email, g.line_user_id, g.preferred_locale, f.default_locale
-        from stays s
-        join guests g on g.id = s.guest_id
-        join facilities f on f.id = s.facility_id
-        where s.id = :stay
-        """,
-        stay=stay_id,
-    )
-    if row is None:
-        raise LookupError("a message was asked for a stay that is not in scope")
-    return Contact(
-        stay_id=row.id,
-        email=row.email,
-        line_user_id=row.line_user_id,
-        preferred_locale=row.preferred_locale,
-        facility_locale=row.default_locale,
-    )
-
-
 def enqueue(
     tx: Tx,
-    contact: Contact,
+    stay_id: UUID,
     event_type: str,
     fact: str,
     payload: Mapping[str, Any],
     *,
     consumer_key: str | None = None,
+    by_mail_in: str | None = None,
 ) -> bool:
     """Write one message about one fact; `event_type:fact` is said once, however often it is asked.
 
     False when the guest left no address. The payload holds ids and amounts, never a door code.
+    Where and in which language is resolved now: LINE before e-mail, and the guest's language, else
+    the house's. `by_mail_in` is the language of a message that LINE has refused.
     """
-    if contact.channel is None:
-        return False
-    channel, recipient = contact.channel
-    put(tx, contact, channel, recipient, event_type, fact, payload, consumer_key=consumer_key)
-    return True
-
-
-def put(
-    tx: Tx,
-    contact: Contact,
-    channel: Channel,
-    recipient: str,
-    event_type: str,
-    fact: str,
-    payload: Mapping[str, Any],
-    *,
-    consumer_key: str | None = None,
-) -> None:
     dedupe_key = f"{event_type}:{fact}"
-    tx.run(
+    addressed: bool | None = tx.scalar(
         """
-        insert into outbox (facility_id, stay_id, dedupe_key, consumer_key, event_type, channel,
-            recipient, locale, payload, priority, request_id)
-        values (:facility_id, :stay_id, :dedupe_key, :consumer_key, :event_type, :channel,
-            :recipient, :locale, cast(:payload as jsonb), :priority, :request_id)
-        on conflict (facility_id, dedupe_key) do nothing
+        with contact as (
+            select s.id as stay_id, g.email, coalesce(:locale, g.preferred_locale,
+                   f.default_locale) as locale,
+                   case when cast(:locale as text) is null then nullif(g.line_user_id, '') end as line
+            from stays s
+            join guests g on g.id = s.guest_id
+            join facilities f on f.id = s.facility_id
+            where s.id = :stay_id
+        ), written as (
+            insert into outbox (facility_id, stay_id, dedupe_key, consumer_key, event_type, channel,
+                recipient, locale, payload, priority, request_id)
+            select :facility_id, stay_id, :dedupe_key, :consumer_key, :event_type,
+                   case when line is null then 'email' else 'line' end, coalesce(line, email),
+                   locale, cast(:payload as jsonb), :priority, :request_id
+            from contact where coalesce(line, email) <> ''
+            on conflict (facility_id, dedupe_key) do nothing
+        )
+        select coalesce(line, email, '') <> '' from contact
         """,
         facility_id=tx.facility_id,
-        stay_id=contact.stay_id,
+        stay_id=stay_id,
         dedupe_key=dedupe_key,
         consumer_key=consumer_key or dedupe_key,
         event_type=event_type,
-        channel=channel,
-        recipient=recipient,
-        locale=contact.locale,
+        locale=by_mail_in,
         payload=json.dumps(dict(payload)),
         priority=PRIORITY.get(event_type, OTHER),
         request_id=request_id(),
     )
-    tx.ring("outbox")
+    if addressed is None:
+        raise LookupError("a message was asked for a stay that is not in scope")
+    if addressed:
+        tx.ring("outbox")
+    return addressed
 
 
 def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:

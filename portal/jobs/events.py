@@ -1,13 +1,14 @@
 """Webhook events: claimed, then applied in one transaction each, completion included."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
-from portal import doorbell, inbox, log
-from portal.db import transaction
+from portal import inbox, log
+from portal.db import Tx, transaction
 from portal.inbox import Source
 from portal.jobs import lock_events, payment_events
 from portal.jobs.applying import Applying, Handled, NotYetError, PermanentFaultError
@@ -29,14 +30,17 @@ class LostClaimError(Exception):
 
 
 def apply_due(house: House) -> int:
-    """Claim one batch and apply it, each event on its own. Returns how many were claimed."""
+    """Claim one batch and apply it: in one transaction, or, where that cannot commit, each event in
+    its own. Returns how many were claimed."""
     token = uuid4()
     with transaction(None) as tx:
         claimed = inbox.claim(tx, token)
-    for event in claimed:
-        with log.request(event.request_id or log.new_request_id()):
-            apply(house, Applying(event, token))
-    return len(claimed)
+    batch = [Applying(event, token) for event in claimed]
+    if len(batch) < 2 or not _in_one_batch(house, batch):
+        for work in batch:
+            with _request(work):
+                apply(house, work)
+    return len(batch)
 
 
 def apply_now(house: House, source: Source, event_id: str) -> bool:
@@ -70,22 +74,44 @@ def apply(house: House, work: Applying) -> bool:
     return False
 
 
+def _in_one_batch(house: House, batch: list[Applying]) -> bool:
+    """A commit for all of them. False when one of them could not be applied: nothing of the batch
+    stands, and what is to become of that one is decided when it is applied by itself."""
+    try:
+        with transaction(None, isolation="REPEATABLE READ") as tx:
+            for work in batch:
+                with _request(work):
+                    _apply_and_complete(house, tx, work)
+                tx.leave()
+    except Exception as fault:  # noqa: BLE001 (which of them it was comes out one by one)
+        logger.info("batch_divided", events=len(batch), fault=type(fault).__name__)
+        return False
+    return True
+
+
 def _in_one_transaction(house: House, work: Applying) -> None:
     with transaction(None, isolation="REPEATABLE READ") as tx:
-        handled = _handle(house, tx, work)
-        event = work.event
-        if not inbox.complete(tx, event.id, work.token, PROVIDER, handled.result, handled.detail):
-            raise LostClaimError(event.event_id)
-        if handled.result == "dead_letter":
-            inbox.dead_letter(tx, "webhook_event", event.id, _title(event), handled.detail)
+        _apply_and_complete(house, tx, work)
+
+
+def _apply_and_complete(house: House, tx: Tx, work: Applying) -> None:
+    event, handled = work.event, _handle(house, tx, work)
+    if not inbox.complete(tx, event.id, work.token, PROVIDER, handled.result, handled.detail):
+        raise LostClaimError(event.event_id)
+    if handled.result == "dead_letter":
+        inbox.dead_letter(tx, "webhook_event", event.id, _title(event), handled.detail)
     for kind in handled.rings:
-        doorbell.ring(kind)
+        tx.ring(kind)
 
 
-def _handle(house: House, tx: Any, work: Applying) -> Handled:
+def _handle(house: House, tx: Tx, work: Applying) -> Handled:
     if work.event.source == "seam":
         return lock_events.handle(tx, work)
     return payment_events.handle(tx, work, live=house.config.stripe_live)
+
+
+def _request(work: Applying) -> AbstractContextManager[None]:
+    return log.request(work.event.request_id or log.new_request_id())
 
 
 def _bury(work: Applying, error: str) -> bool:

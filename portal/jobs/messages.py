@@ -1,6 +1,5 @@
 """The outbox's dispatch: the only place that speaks to a channel."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -138,16 +137,14 @@ def _rejected(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -
             outbox.bury(tx, row.id, token, _said(fault))
         elif outbox.replace(tx, row.id, token, _said(fault)):
             event_type, _, fact = row.dedupe_key.partition(":")
-            contact = replace(outbox.contact_of(tx, row.stay_id), preferred_locale=row.locale)
-            outbox.put(
+            outbox.enqueue(
                 tx,
-                contact,
-                "email",
-                row.email,
+                row.stay_id,
                 event_type,
                 f"{fact}:email",
                 row.payload,
                 consumer_key=row.consumer_key,
+                by_mail_in=row.locale,
             )
     logger.warning("message_rejected", message=str(row.id), channel=row.channel)
 

@@ -159,7 +159,7 @@ def say_changed(tx: Tx, key_id: UUID) -> None:
         return
     outbox.enqueue(
         tx,
-        outbox.contact_of(tx, key.stay_id),
+        key.stay_id,
         "entry_key_changed",
         f"{key_id}:{key.version}",
         {"key_id": str(key_id)},
@@ -258,7 +258,7 @@ def _follow(
     if event == "set_on_lock" and key.issued_at is None:
         outbox.enqueue(
             tx,
-            outbox.contact_of(tx, key.stay_id),
+            key.stay_id,
             "entry_key_issued",
             str(key.id),
             {"key_id": str(key.id)},

@@ -132,7 +132,7 @@ def _book(tx: Tx, actor: Actor, refund: Refund) -> None:
             refunds_owed.move_payment(tx, actor, payment, "refunded_in_full")
     outbox.enqueue(
         tx,
-        outbox.contact_of(tx, refund.stay_id),
+        refund.stay_id,
         "refund_sent",
         str(refund.id),
         {"amount": refund.amount, "currency": refund.currency},
@@ -148,7 +148,7 @@ def _unbook(tx: Tx, actor: Actor, refund: Refund) -> None:
         _line(tx, actor, refund, "charge", memo="concession reversed")
     outbox.enqueue(
         tx,
-        outbox.contact_of(tx, refund.stay_id),
+        refund.stay_id,
         "refund_failed",
         str(refund.id),
         {"amount": refund.amount, "currency": refund.currency},

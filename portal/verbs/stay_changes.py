@@ -70,8 +70,7 @@ def change_times(
     _reprice(tx, actor, stay, price_change)
     told_with_the_key = stay.state == "admitted" and keys.retime(tx, actor, stay, ends_at)
     if not told_with_the_key:
-        contact = outbox.contact_of(tx, stay_id)
-        outbox.enqueue(tx, contact, "stay_changed", f"{stay_id}:{seen + 1}", {})
+        outbox.enqueue(tx, stay_id, "stay_changed", f"{stay_id}:{seen + 1}", {})
     return Applied(Code.STAY_TIMES_CHANGED, to=stay.state, subject=stay_id)
 
 

@@ -72,7 +72,7 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
         return _not_inserted(tx, wanted, violated(fault), fault)
     if wanted.price:
         _charge(tx, actor, stay_id, wanted.price, space.currency)
-    outbox.enqueue(tx, outbox.contact_of(tx, stay_id), "stay_created", str(stay_id), {})
+    outbox.enqueue(tx, stay_id, "stay_created", str(stay_id), {})
     return Applied(Code.STAY_CREATED, to=MACHINE.initial, subject=stay_id)
 
 
@@ -119,7 +119,7 @@ def cancel(tx: Tx, actor: Actor, stay_id: UUID, seen: int, fee: int = 0) -> Outc
     _settle_cancelled(tx, actor, stay, charged, fee)
     outbox.enqueue(
         tx,
-        outbox.contact_of(tx, stay_id),
+        stay_id,
         "stay_cancelled",
         str(stay_id),
         {"fee": fee, "currency": stay.currency},
