@@ -31,6 +31,7 @@ MODES = {
     "error_500_before": "500, nothing is done",
     "error_500_after": "the work is done, the answer is 500",
     "stall": "nothing is done and nothing is answered for `seconds`, then the connection is cut",
+    "slow": "nothing is done for `seconds`, then everything, and it is answered well",
     "do_then_stall": "the work is done, then silence for `seconds`, then the connection is cut",
     "rate_limit": "429 with Retry-After `seconds`, nothing is done",
 }
@@ -119,6 +120,9 @@ class Door:
         self, request: web.Request, handler: Handler, seen: Seen
     ) -> web.StreamResponse:
         mode, seconds = self.order_for(request)
+        if mode == "slow":
+            await self.wait(seconds)
+            mode = ""
         if mode in DOES_THE_WORK or not mode:
             answer = await handler(request)
             seen.outcome = str(answer.status)
@@ -145,9 +149,13 @@ class Door:
             headers = {"Retry-After": str(int(seconds))}
             return web.json_response(self.error_body(429), status=429, headers=headers)
         if mode.endswith("stall"):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.released.wait(), seconds)
+            await self.wait(seconds)
         return cut(request)
+
+    async def wait(self, seconds: float) -> None:
+        """So long, or until the faults are cleared."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.released.wait(), seconds)
 
     async def help(self, request: web.Request) -> web.Response:
         """This list."""

@@ -23,9 +23,11 @@ STAGES = ("MAIL", "RCPT", "DATA")
 DROPS = {
     "drop_at_connect": "the connection is cut instead of a greeting",
     "drop_at_mail": "cut when the sender is named",
+    "stall_at_mail": "silent for `seconds` when the sender is named, then cut",
     "drop_at_rcpt": "cut when the receiver is named",
     "drop_at_data": "cut when DATA is said, before the text",
     "drop_in_text": "cut while the text comes in; it is not kept",
+    "stall_in_text": "the text is read and not kept; silent for `seconds`, then cut",
     "keep_then_drop": "the message is kept, the connection is cut instead of the answer",
     "keep_then_stall": "the message is kept, the answer comes after `seconds`",
     "drop_at_quit": "answered well, cut at QUIT",
@@ -189,6 +191,9 @@ class _Handler:
     ) -> str:
         if self.sink.take("drop_at_mail"):
             server.cut()
+        if order := self.sink.take("stall_at_mail"):
+            await asyncio.sleep(order.seconds)
+            server.cut()
         if order := self.sink.take("answer", stage="MAIL"):
             return order.reply
         envelope.mail_from = address
@@ -211,6 +216,10 @@ class _Handler:
         if order := self.sink.take("answer", stage="DATA", to=to):
             self._record(envelope, order.reply, kept=False)
             return order.reply
+        if order := self.sink.take("stall_in_text", to=to):
+            await asyncio.sleep(order.seconds)
+            server.cut()
+            return "451 nothing was kept"
         if order := self.sink.take("slow", stage="DATA"):
             await asyncio.sleep(order.seconds)
         if order := self.sink.take("keep_then_stall", to=to):
@@ -261,6 +270,11 @@ class MailDevInbox:
             if time.monotonic() > end:
                 raise TimeoutError(f"no mail to {address} about {subject!r} in {seconds} s")
             time.sleep(0.1)
+
+    def remove(self, mail_id: str) -> None:
+        """One mail is lost; `mail_id` is MailDev's own."""
+        request = urllib.request.Request(f"{self.api}/email/{mail_id}", method="DELETE")
+        self._open(request, timeout=10).close()
 
     def clear(self) -> None:
         request = urllib.request.Request(f"{self.api}/email/all", method="DELETE")

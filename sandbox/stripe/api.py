@@ -140,8 +140,10 @@ class Api:
     def _work(self, call: Call, fault: Fault | None) -> Done:
         mode = fault.mode if fault else None
         generation = self.world.generation
-        if fault and mode == "stall" and fault.when == "before":
+        if fault and mode == "stall" and fault.when != "after":
             time.sleep(fault.seconds)
+            if fault.when == "instead":
+                raise CutConnection
         if generation != self.world.generation:
             raise CutConnection
         if fault and mode == "error_500_before":

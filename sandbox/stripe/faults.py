@@ -17,7 +17,8 @@ MODES = (
 
 @dataclass(slots=True)
 class Fault:
-    """`times` None means until cleared. `seconds` and `when` belong to stall.
+    """`times` None means until cleared. `seconds` and `when` belong to stall: before the work,
+    after it, or instead of it; in that case the line is cut in the end.
 
     `stored` says whether a 500 is kept under its idempotency key; None takes the rule of the
     mode: kept after the work was done, not kept before it was begun.
@@ -36,8 +37,8 @@ class Fault:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}")
-        if self.when not in ("before", "after"):
-            raise ValueError("when must be before or after")
+        if self.when not in ("before", "after", "instead"):
+            raise ValueError("when must be before, after or instead")
         re.compile(self.path)
         re.compile(self.method)
 

@@ -193,12 +193,22 @@ def test_cut_before_the_text_is_unreachable(sink: MailSink, mail: Mail, what: st
     assert len(sink.kept) == 1
 
 
-@pytest.mark.parametrize("what", ["keep_then_drop", "keep_then_stall", "drop_in_text"])
+NOT_KEPT = ("drop_in_text", "stall_in_text")
+
+
+@pytest.mark.parametrize("what", ["keep_then_drop", "keep_then_stall", *NOT_KEPT])
 def test_f2_cut_after_the_text_began_is_unknown(sink: MailSink, what: str) -> None:
     sink.drop(what)
     with pytest.raises(Unknown):
         adapter(sink, read_seconds=1).send(message(text="long\n" * 50_000))
-    assert len(sink.kept) == (what != "drop_in_text")
+    assert len(sink.kept) == (what not in NOT_KEPT)
+
+
+def test_silence_before_the_text_is_unreachable(sink: MailSink) -> None:
+    sink.drop("stall_at_mail")
+    with pytest.raises(Unreachable):
+        adapter(sink, read_seconds=1).send(message())
+    assert sink.received == []
 
 
 def test_a_lost_goodbye_changes_nothing(sink: MailSink, mail: Mail) -> None:

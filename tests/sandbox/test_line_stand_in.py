@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -100,7 +101,7 @@ def test_the_page_shows_pushes_as_text(line: Running) -> None:
 
 
 def test_every_mode_is_on_the_list_and_an_unknown_one_is_refused(line: Running) -> None:
-    assert len(line.control("faults")["modes"]) == 7
+    assert len(line.control("faults")["modes"]) == 8
     with pytest.raises(urllib.error.HTTPError):
         line.fault("sulk")
 
@@ -118,3 +119,11 @@ def test_down_and_up_again(line: Running) -> None:
         push(line)
     line.control("faults", method="DELETE")
     assert push(line)[0] == 200
+
+
+def test_slowly_and_still_right(line: Running) -> None:
+    line.fault("slow", "push", seconds=0.3)
+    began = time.monotonic()
+    status, _, _ = push(line)
+    assert (status, len(line.control("pushes"))) == (200, 1)
+    assert time.monotonic() - began >= 0.3

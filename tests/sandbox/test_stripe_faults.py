@@ -146,3 +146,11 @@ def test_what_was_asked_is_on_record(stand_in: StandIn, api: Any) -> None:
     assert call["idempotency_key"] == "k9"
     assert call["params"] == {"amount": "500", "currency": "jpy", "metadata": {"a": "1"}}
     assert (call["status"], call["fault"]) == (200, None)
+
+
+def test_a_silence_instead_of_the_work(stand_in: StandIn, api: Any) -> None:
+    stand_in.fault("stall", seconds=0.9, when="instead")
+    error = failing(api)
+    assert isinstance(error.__cause__, requests.exceptions.Timeout)
+    assert create(api).id
+    assert stand_in.creates("payment_intent") == 1
