@@ -100,10 +100,23 @@ def cancel_attempt(desk: Desk, actor: Actor, payment_id: UUID) -> Outcome:
         intent = desk.payments.cancel_intent(payment.intent_id)
     except Rejected:
         return payment_answers.resolve(desk, actor, payment_id)
-    except (Unreachable, Unknown):
+    except Unreachable:
         return Refused(Code.BILLING_UNAVAILABLE)
+    except Unknown:
+        return _cancel_lost(desk, payment_id)
     with desk.transaction() as tx:
         return payment_answers.record_intent(tx, actor, payment_id, intent)
+
+
+def _cancel_lost(desk: Desk, payment_id: UUID) -> Outcome:
+    """It may be cancelled and may not: still open to us until the provider has been asked."""
+    with desk.transaction() as tx:
+        tx.run(
+            "update payments set next_read_at = now() where id = :id and state = 'open'",
+            id=payment_id,
+        )
+        tx.ring("payments")
+    return Refused(Code.PAYMENT_UNKNOWN)
 
 
 def _create_intent(desk: Desk, attempt: _Attempt) -> Intent:

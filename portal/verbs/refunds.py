@@ -16,6 +16,10 @@ from portal.verbs.refund_answers import PROVIDER
 
 LEASE = timedelta(seconds=60)
 
+OUT_OF_REACH = {"unknown": Code.REFUND_UNKNOWN, "pending": Code.REFUND_PENDING}
+"""What a question that reached nobody leaves true. Of a refund that was never sent: no money has
+moved."""
+
 
 def ask(
     desk: Desk,
@@ -53,7 +57,7 @@ def send(desk: Desk, actor: Actor, refund_id: UUID) -> Outcome:
         return _lost(desk, actor, refund, fault)
     except Unreachable as fault:
         _note_error(desk, refund_id, fault)
-        return Refused(Code.REFUND_UNAVAILABLE)
+        return Refused(OUT_OF_REACH.get(refund.state, Code.REFUND_UNAVAILABLE))
     except Rejected as fault:
         return _rejected(desk, actor, refund, fault)
     with desk.transaction() as tx:
