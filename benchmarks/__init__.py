@@ -1,1 +1,1 @@
-"""Measurements, never tests: `python -m benchmarks.inbox`, `python -m benchmarks.lists`."""
+"""What the portal costs beside a hand-written psycopg loop that does the same work."""

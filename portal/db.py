@@ -6,6 +6,7 @@ security shows zero rows. Statements go to the connection as they are written: n
 stands between. An entity is a snapshot of one row; writes are statements.
 """
 
+import selectors
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from uuid import UUID
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, CursorResult, Dialect, MetaData, Row, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DisconnectionError, IntegrityError
 from sqlalchemy.orm import DeclarativeBase, configure_mappers
 
 from portal import doorbell, fence
@@ -88,11 +89,14 @@ class Tx:
     def scalar(self, sql: str, **params: Any) -> Any:
         return self.run(sql, **params).scalar_one_or_none()
 
-    def get(self, kind: type[Entity], row_id: UUID | None, *, lock: bool = False) -> Entity | None:
-        """The row as the database has it now; None when it is absent or another facility's."""
+    def get(
+        self, kind: type[Entity], row_id: UUID | None, *, lock: bool = False, first: str = ""
+    ) -> Entity | None:
+        """The row as the database has it now; None when it is absent or another facility's.
+        `first` is a query that locks what has to be locked before it, in the same round trip."""
         if row_id is None:
             return None
-        found = self.row(_by_id(kind, lock=lock), id=row_id)
+        found = self.row(_by_id(kind, first, lock=lock), id=row_id)
         return None if found is None else _snapshot(kind, found)
 
     def add(self, kind: type[Base], /, **values: Any) -> UUID:
@@ -161,6 +165,15 @@ def _snapshot(kind: type[Entity], row: Row[Any]) -> Entity:
     return made
 
 
+def require_alive(wire: Any, *_: object) -> None:
+    """Before a pooled connection is used: the server has nothing to say to an idle one but that it
+    is over, and then the pool opens another. A ping would cost each transaction a round trip."""
+    with selectors.DefaultSelector() as watch:
+        watch.register(wire.fileno(), selectors.EVENT_READ)
+        if watch.select(0):
+            raise DisconnectionError("the server ended this connection")
+
+
 @lru_cache(maxsize=4096)
 def _driver_sql(sql: str) -> str:
     """`:name` as the driver writes it; each text of ours is translated once."""
@@ -171,12 +184,15 @@ _DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
 
 @cache
-def _by_id(kind: type[Base], *, lock: bool) -> str:
-    """Every column of an entity's row, as one statement."""
+def _by_id(kind: type[Base], first: str, *, lock: bool) -> str:
+    """Every column of an entity's row, as one statement. What does not depend on the row, as the
+    count does not, is settled before the row is looked for."""
     configure_mappers()  # until then an entity's attributes cannot be read
     columns = ", ".join(column.name for column in kind.__table__.columns)
+    before = f"with first as materialized ({first}) " if first else ""
+    settled = " and (select count(*) from first) >= 0" if first else ""
     locked = " for update" if lock else ""
-    return f"select {columns} from {kind.__tablename__} where id = :id{locked}"
+    return f"{before}select {columns} from {kind.__tablename__} where id = :id{settled}{locked}"
 
 
 def violated(fault: IntegrityError) -> str:

@@ -1,11 +1,14 @@
 """The folio's only writer. Lines are appended; the balance is their sum."""
 
-from typing import Literal
+from typing import Literal, TypeVar
 from uuid import UUID
 
 from portal import clock
 from portal.db import Actor, Tx
 from portal.log import request_id
+from portal.models import Payment, Refund
+
+Entry = TypeVar("Entry", Payment, Refund)
 
 Kind = Literal[
     "charge",
@@ -91,3 +94,14 @@ def hold(tx: Tx, column: Literal["payment", "refund"], row_id: UUID) -> None:
         """,
         id=row_id,
     )
+
+
+def held(tx: Tx, kind: type[Entry], row_id: UUID) -> Entry | None:
+    """The payment or refund, locked after the stay to whose folio it belongs: in this order
+    everywhere, so that two verbs on one stay wait and never deadlock."""
+    folio = f"""
+        select s.id from stays s join {kind.__tablename__} x on x.stay_id = s.id
+        where x.id = :id
+        for no key update of s
+    """
+    return tx.get(kind, row_id, lock=True, first=folio)

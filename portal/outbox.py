@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import Row
+
 from portal.db import Tx
 from portal.log import request_id
 
@@ -40,7 +42,8 @@ def enqueue(
         with contact as (
             select s.id as stay_id, g.email, coalesce(:locale, g.preferred_locale,
                    f.default_locale) as locale,
-                   case when cast(:locale as text) is null then nullif(g.line_user_id, '') end as line
+                   case when cast(:locale as text) is null
+                        then nullif(g.line_user_id, '') end as line
             from stays s
             join guests g on g.id = s.guest_id
             join facilities f on f.id = s.facility_id
@@ -84,30 +87,86 @@ def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:
     return [(row.id, row.facility_id) for row in rows]
 
 
-def begin_sending(tx: Tx, message_id: UUID, token: UUID) -> bool:
-    """Mark that transmission begins. False when the claim is no longer ours."""
-    return _settle(tx, message_id, token, "sending_at = now()", release=False)
+_FACTS = """
+    select o.id, o.event_type, o.channel, o.recipient, o.locale, o.payload, o.dedupe_key,
+           o.consumer_key, o.attempts, o.sending_at, o.claim_token, o.request_id, o.stay_id,
+           g.name as guest_name, g.email, s.code, s.starts_at, s.ends_at, s.currency,
+           s.token_sealed, f.name_ja, f.name_en, f.time_zone,
+           p.name_ja as space_ja, p.name_en as space_en, y.amount as payment_amount,
+           exists (select 1 from consumed_effects c
+                   where c.consumer_key = o.consumer_key) as already_heard,
+           case o.event_type
+               when 'entry_key_issued' then k.state = 'issued'
+               when 'entry_key_changed' then k.state = 'issued'
+               when 'payment_received' then y.state in ('succeeded', 'refund_owed')
+               when 'stay_created' then s.state in ('reserved', 'admitted')
+               when 'stay_changed' then s.state in ('reserved', 'admitted')
+               when 'stay_cancelled' then s.state = 'cancelled'
+               else true
+           end as still_true
+    from outbox o
+    join stays s on s.id = o.stay_id
+    join guests g on g.id = s.guest_id
+    join spaces p on p.id = s.space_id
+    join facilities f on f.id = o.facility_id
+    left join entry_keys k on k.id = (o.payload ->> 'key_id')::uuid
+    left join payments y on y.id = (o.payload ->> 'payment_id')::uuid
+    where o.id = :id
+"""
+"""A message with what its words need, and whether it has been heard and is still true."""
 
 
-def sent(tx: Tx, message_id: UUID, token: UUID) -> bool:
-    """Mark it sent and remember its consumer key, in this one transaction."""
-    settled = tx.run(
-        """
-        with done as (
-            update outbox set sent_at = now(), claimed_at = null, claim_token = null
-            where id = :id and claim_token = :token and sent_at is null
-            returning facility_id, consumer_key
+def load(tx: Tx, message_id: UUID) -> Row[Any] | None:
+    return tx.row(_FACTS, id=message_id)
+
+
+def begin_sending(
+    tx: Tx, message_id: UUID, token: UUID, *, sent: UUID | None = None
+) -> Row[Any] | None:
+    """Mark that transmission begins, and return the message's facts. None when the claim is no
+    longer ours or nothing may be sent: it was heard, it is no longer true, or an e-mail's sender
+    died. `sent` is the message before it, marked and remembered in the same statement."""
+    return tx.row(
+        f"""
+        with facts as ({_FACTS}), done as (
+            {_SENT} returning facility_id, consumer_key
         ), remembered as (
-            insert into consumed_effects (facility_id, consumer_key)
-            select facility_id, consumer_key from done
-            on conflict do nothing
+            {_REMEMBER}
+        ), begun as (
+            update outbox o set sending_at = now()
+            from facts
+            where o.id = facts.id and o.claim_token = :token
+              and facts.still_true and not facts.already_heard
+              and o.consumer_key not in (select consumer_key from done)
+              and (o.sending_at is null or o.channel = 'line')
+            returning o.id
         )
-        select 1 from done
+        select facts.* from facts join begun on begun.id = facts.id
         """,
         id=message_id,
         token=token,
+        sent=sent,
     )
-    return settled.one_or_none() is not None
+
+
+_SENT = """
+    update outbox set sent_at = now(), claimed_at = null, claim_token = null
+    where id = :sent and claim_token = :token and sent_at is null
+"""
+_REMEMBER = """
+    insert into consumed_effects (facility_id, consumer_key)
+    select facility_id, consumer_key from done
+    on conflict do nothing
+"""
+
+
+def sent(tx: Tx, message_id: UUID, token: UUID) -> None:
+    """Mark it sent and remember its consumer key, in this one transaction."""
+    tx.run(
+        f"with done as ({_SENT} returning facility_id, consumer_key) {_REMEMBER}",
+        sent=message_id,
+        token=token,
+    )
 
 
 def suppress(tx: Tx, message_id: UUID, token: UUID) -> bool:

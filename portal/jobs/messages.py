@@ -1,6 +1,9 @@
 """The outbox's dispatch: the only place that speaks to a channel."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,61 +23,72 @@ def dispatch_due(house: House) -> int:
     token = uuid4()
     with transaction(None) as tx:
         claimed = outbox.claim(tx, token)
-    for message_id, facility_id in claimed:
-        dispatch(house, facility_id, message_id, token)
+    for facility_id, batch in groupby(claimed, key=itemgetter(1)):
+        dispatch(house, facility_id, [message_id for message_id, _ in batch], token)
     return len(claimed)
 
 
-def dispatch(house: House, facility_id: UUID, message_id: UUID, token: UUID) -> None:
-    """One message. A poison row is put off or buried alone; it never holds up another."""
+def dispatch(house: House, facility_id: UUID, messages: Sequence[UUID], token: UUID) -> None:
+    """One after the other. The transaction that marks one as sent marks the next as being sent. A
+    poison row is put off or buried alone; it never holds up another."""
+    sent: UUID | None = None
+    for message_id in messages:
+        row = _begin(facility_id, message_id, token, sent)
+        sent = row.id if row is not None and _send(house, facility_id, row, token) else None
+    if sent is not None:
+        _mark_sent(facility_id, sent, token)
+
+
+def _begin(facility_id: UUID, message_id: UUID, token: UUID, sent: UUID | None) -> Row[Any] | None:
+    """The facts of a message that may be sent now, with `sending_at` committed. `sent`, the one
+    before it, is marked in any case."""
     try:
         with transaction(facility_id) as tx:
-            row = _load(tx, message_id)
+            row = outbox.begin_sending(tx, message_id, token, sent=sent)
+            if row is None:
+                _end_unsent(tx, message_id, token)
+        return row
     except DBAPIError as fault:
+        if sent is not None:
+            _mark_sent(facility_id, sent, token)
         _unreadable(facility_id, message_id, token, fault)
+        return None
+
+
+def _mark_sent(facility_id: UUID, message_id: UUID, token: UUID) -> None:
+    with transaction(facility_id) as tx:
+        outbox.sent(tx, message_id, token)
+
+
+def _end_unsent(tx: Tx, message_id: UUID, token: UUID) -> None:
+    """Why it may not be sent: it was heard, it is no longer true, or its sender died."""
+    row = outbox.load(tx, message_id)
+    if row is None or row.claim_token != token:
         return
-    if row is None:
-        return
+    if row.already_heard:
+        outbox.suppress(tx, row.id, token)
+    elif not row.still_true:
+        outbox.withdraw(tx, row.id, token)
+    elif row.sending_at is not None and row.channel == "email":
+        outbox.lose(tx, row.id, token, "a sender died while it transmitted")
+
+
+def _send(house: House, facility_id: UUID, row: Row[Any], token: UUID) -> bool:
+    """True when the channel has it. What else became of it is written down here."""
     with log.request(row.request_id or log.new_request_id()):
         try:
-            letter = _prepare(house, facility_id, row, token)
+            _transmit(house, row, letters.write(_facts(house, row)))
+        except Unreachable as fault:
+            _put_off(facility_id, row, token, fault, fault.retry_after)
+        except Unknown as fault:
+            _lost(facility_id, row, token, fault)
+        except Rejected as fault:
+            _rejected(facility_id, row, token, fault)
         except Exception as fault:  # noqa: BLE001 (whatever cannot be written stays this row's own)
             _put_off(facility_id, row, token, fault, None)
-            return
-        if letter is not None:
-            _send(house, facility_id, row, token, letter)
-
-
-def _prepare(house: House, facility_id: UUID, row: Row[Any], token: UUID) -> letters.Letter | None:
-    """The words to send, with `sending_at` committed; None where nothing may be sent."""
-    with transaction(facility_id) as tx:
-        if row.already_heard:
-            outbox.suppress(tx, row.id, token)
-            return None
-        if not row.still_true:
-            outbox.withdraw(tx, row.id, token)
-            return None
-        if row.sending_at is not None and row.channel == "email":
-            outbox.lose(tx, row.id, token, "a sender died while it transmitted")
-            return None
-        letter = letters.write(_facts(house, row))
-        return letter if outbox.begin_sending(tx, row.id, token) else None
-
-
-def _send(
-    house: House, facility_id: UUID, row: Row[Any], token: UUID, letter: letters.Letter
-) -> None:
-    try:
-        _transmit(house, row, letter)
-    except Unreachable as fault:
-        _put_off(facility_id, row, token, fault, fault.retry_after)
-    except Unknown as fault:
-        _lost(facility_id, row, token, fault)
-    except Rejected as fault:
-        _rejected(facility_id, row, token, fault)
-    else:
-        with transaction(facility_id) as tx:
-            outbox.sent(tx, row.id, token)
+        else:
+            return True
+    return False
 
 
 def _transmit(house: House, row: Row[Any], letter: letters.Letter) -> None:
@@ -147,39 +161,6 @@ def _rejected(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -
                 by_mail_in=row.locale,
             )
     logger.warning("message_rejected", message=str(row.id), channel=row.channel)
-
-
-def _load(tx: Tx, message_id: UUID) -> Row[Any] | None:
-    """The message with what its words need, and whether its fact still holds."""
-    return tx.row(
-        """
-        select o.id, o.event_type, o.channel, o.recipient, o.locale, o.payload, o.dedupe_key,
-               o.consumer_key, o.attempts, o.sending_at, o.request_id, o.stay_id,
-               g.name as guest_name, g.email, s.code, s.starts_at, s.ends_at, s.currency,
-               s.token_sealed, f.name_ja, f.name_en, f.time_zone,
-               p.name_ja as space_ja, p.name_en as space_en, y.amount as payment_amount,
-               exists (select 1 from consumed_effects c
-                       where c.consumer_key = o.consumer_key) as already_heard,
-               case o.event_type
-                   when 'entry_key_issued' then k.state = 'issued'
-                   when 'entry_key_changed' then k.state = 'issued'
-                   when 'payment_received' then y.state in ('succeeded', 'refund_owed')
-                   when 'stay_created' then s.state in ('reserved', 'admitted')
-                   when 'stay_changed' then s.state in ('reserved', 'admitted')
-                   when 'stay_cancelled' then s.state = 'cancelled'
-                   else true
-               end as still_true
-        from outbox o
-        join stays s on s.id = o.stay_id
-        join guests g on g.id = s.guest_id
-        join spaces p on p.id = s.space_id
-        join facilities f on f.id = o.facility_id
-        left join entry_keys k on k.id = (o.payload ->> 'key_id')::uuid
-        left join payments y on y.id = (o.payload ->> 'payment_id')::uuid
-        where o.id = :id
-        """,
-        id=message_id,
-    )
 
 
 def _facts(house: House, row: Row[Any]) -> letters.Facts:

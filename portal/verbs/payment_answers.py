@@ -28,8 +28,7 @@ def record_intent(
 ) -> Outcome:
     """Move a payment by the provider's word. Money that does not agree confirms nothing; money
     that the house may not keep is owed back in the same transaction."""
-    ledger.hold(tx, "payment", payment_id)
-    payment = tx.get(Payment, payment_id, lock=True)
+    payment = ledger.held(tx, Payment, payment_id)
     if payment is None:
         return Refused(Code.NOT_FOUND)
     if refusal := _disagreement(payment, intent):

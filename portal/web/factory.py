@@ -15,7 +15,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import portal.models  # noqa: F401  (declares the tables for migrations)
 from portal import doorbell, log, seal, wording
 from portal.config import Config
-from portal.db import db
+from portal.db import db, require_alive
 from portal.edges.providers import providers
 from portal.lazy import _l
 from portal.web import (
@@ -136,7 +136,7 @@ def settings(config: Config) -> dict[str, Any]:
             "pool_size": config.pool_size,
             "max_overflow": 0,
             "pool_timeout": 10,
-            "pool_pre_ping": True,
+            "pool_events": [(require_alive, "checkout")],
             "connect_args": {"options": "-c timezone=utc", "connect_timeout": 5},
         },
         "BABEL_DEFAULT_LOCALE": locale.DEFAULT,

@@ -453,7 +453,7 @@ def test_a_sender_that_lost_its_claim_marks_nothing(
         ((message, house),) = outbox.claim(tx, mine)
     owner.run("update outbox set claimed_at = now() - interval '6 minutes'")
     work(worker, "outbox")
-    messages.dispatch(worker, house, message, mine)
+    messages.dispatch(worker, house, [message], mine)
     assert len(mail.kept) == 1
     assert ends(owner) == ["sent"]
     assert house == stay.facility_id
