@@ -354,6 +354,8 @@ def provider_code_removed(line: Line) -> Once:
         line.later()
         assert settle_locks(line.house, line.owner, lambda: gone() == {"revoked"}, 30)
         assert eventually(lambda: codes_on_locks(line.seam) == [], 30)
+        line.later()
+        line.work("locks")
         assert all(done and not dead for _, done, dead in line.commands())
 
     return once
