@@ -1,0 +1,807 @@
+"""What verbs write, column by column: the record, the folio's line, the letter, the row itself.
+
+Other tests ask what a verb decides. A timeline, a folio and a letter are read long after, and rely
+on every column: who, by which verb, why, in whose house, under which request.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from portal import clock, log, seal
+from portal.db import Actor
+from portal.jobs.house import House
+from portal.machines.stay import MACHINE as STAY
+from portal.money import Money
+from portal.move import Moved, move
+from portal.outcome import Applied, Code, Conflict, Noop, Refused, Standing
+from portal.verbs import cash, doors, keys, refund_answers, refunds, stay_changes, stays
+from portal.verbs.stays import NewGuest
+from sandbox.seam.running import Running
+from sandbox.stripe.testing import StandIn
+from tests.cast import Booked, Cast
+from tests.outside import Owner, deliver, pay
+from tests.verbs.test_payments import open_payment, opened
+from tests.verbs.test_stays import HOUR, create, do, wanted
+
+REQUEST = "the-one-request"
+
+
+@pytest.fixture(autouse=True)
+def one_request() -> Iterator[None]:
+    with log.request(REQUEST):
+        yield
+
+
+@pytest.fixture
+def now(cast: Cast) -> datetime:
+    """Our clock stands still at this instant."""
+    instant = clock.now().replace(microsecond=0)
+    clock.set_source(lambda: instant)
+    return instant
+
+
+def by(actor: Actor) -> tuple[Any, ...]:
+    return actor.kind, actor.id, actor.name, REQUEST
+
+
+PROVIDER = Actor("provider", None, "card provider")
+LOCK = Actor("provider", None, "lock controller")
+
+
+def records(owner: Owner, subject: Any) -> list[tuple[Any, ...]]:
+    """(verb, event, from, to, reason, kind, id and name of the actor, request) of a row."""
+    return owner.rows(
+        """
+        select verb, event, from_state, to_state, reason, actor_kind, actor_id, actor_name,
+               request_id
+        from transitions where subject_id = %s order by id
+        """,
+        subject,
+    )
+
+
+def lines(owner: Owner, stay: UUID) -> list[tuple[Any, ...]]:
+    """Of a folio, without the price that it begins with."""
+    return owner.rows(
+        """
+        select kind, amount, currency, payment_id, refund_id, form_key, memo, actor_kind, actor_id,
+               actor_name, request_id
+        from ledger_lines where stay_id = %s order by id offset 1
+        """,
+        stay,
+    )
+
+
+def letters(owner: Owner, kind: str) -> list[tuple[Any, ...]]:
+    return owner.rows(
+        """
+        select stay_id, dedupe_key, consumer_key, channel, recipient, locale, payload, priority,
+               request_id
+        from outbox where event_type = %s order by created_at
+        """,
+        kind,
+    )
+
+
+# Stays ------------------------------------------------------------------------------------------
+
+
+def test_a_booking_is_kept_as_it_was_entered(cast: Cast, owner: Owner, now: datetime) -> None:
+    guest = NewGuest(
+        name="髙橋 ﾊﾅｺ",
+        kana="たかはし はなこ",
+        email="hanako@guest.example",
+        phone="+819012345678",
+        phone_typed="０９０-1234-5678",
+        locale="en",
+        line_user_id="U-hanako",
+    )
+    form = wanted(
+        cast,
+        guest=guest,
+        plan_id=cast.tokyo.plans["night"],
+        deposit_due=2000,
+        source="web",
+        note="arrives late",
+    )
+    said = create(cast, form)
+    assert isinstance(said, Applied)
+    stay, house = said.subject, cast.tokyo.id
+    assert said == Applied(Code.STAY_CREATED, to="reserved", subject=stay)
+    assert owner.row(
+        """
+        select facility_id, name, kana, search_key, email, phone, phone_digits, line_user_id,
+               preferred_locale
+        from guests
+        """
+    ) == (
+        house,
+        "髙橋 ﾊﾅｺ",
+        "たかはし はなこ",
+        "高橋ハナコ タカハシハナコ",
+        "hanako@guest.example",
+        "+819012345678",
+        "09012345678",
+        "U-hanako",
+        "en",
+    )
+    assert owner.row(
+        """
+        select s.facility_id, s.guest_id = g.id, s.space_id, s.space_no = p.no, s.plan_id, s.source,
+               s.starts_at, s.ends_at, s.currency, s.deposit_due, s.note, s.form_key, s.version
+        from stays s, guests g, spaces p where p.id = s.space_id
+        """
+    ) == (
+        house,
+        True,
+        form.space_id,
+        True,
+        cast.tokyo.plans["night"],
+        "web",
+        form.starts_at,
+        form.ends_at,
+        "JPY",
+        2000,
+        "arrives late",
+        form.form_key,
+        1,
+    )
+    code, hashed, sealed = owner.row("select code, token_hash, token_sealed from stays")
+    assert len(code) == 8
+    assert seal.token_hash(seal.unseal(sealed)) == hashed
+    assert records(owner, stay) == [
+        ("create", "created", None, "reserved", None, *by(cast.sato.actor))
+    ]
+    assert owner.row("select machine, facility_id, at from transitions") == ("stay", house, now)
+    assert owner.row(
+        "select facility_id, kind, amount, currency, payment_id, refund_id, form_key, memo,"
+        " actor_kind, actor_id, actor_name, request_id, at from ledger_lines"
+    ) == (house, "charge", 6000, "JPY", None, None, None, "", *by(cast.sato.actor), now)
+    assert letters(owner, "stay_created") == [
+        (
+            stay,
+            f"stay_created:{stay}",
+            f"stay_created:{stay}",
+            "line",
+            "U-hanako",
+            "en",
+            {},
+            2,
+            REQUEST,
+        )
+    ]
+    assert owner.one("select facility_id from outbox") == house
+
+
+def test_digits_come_from_the_number_where_nothing_was_typed(cast: Cast, owner: Owner) -> None:
+    create(cast, wanted(cast, guest=NewGuest(name="A", phone="+447700900123")))
+    create(cast, wanted(cast, guest=NewGuest(name="B"), space_id=cast.tokyo.spaces["A02"]))
+    assert owner.rows("select phone_digits, kana from guests order by name") == [
+        ("447700900123", ""),
+        ("", ""),
+    ]
+
+
+def test_the_longest_stay_and_the_largest_price_are_taken(cast: Cast, owner: Owner) -> None:
+    starts = clock.now()
+    form = wanted(
+        cast,
+        starts_at=starts,
+        ends_at=starts + timedelta(days=366),
+        price=99_999_999,
+        deposit_due=99_999_999,
+    )
+    assert isinstance(create(cast, form), Applied)
+
+
+def test_each_verb_of_a_stay_leaves_its_own_record(cast: Cast, owner: Owner, now: datetime) -> None:
+    who = by(cast.sato.actor)
+    came = cast.book(price=0)
+    do(cast, stays.admit, came.id, 1)
+    do(cast, stays.depart, came.id, 2)
+    assert records(owner, came.id)[1:] == [
+        ("admit", "admitted", "reserved", "admitted", None, *who),
+        ("depart", "departed", "admitted", "departed", None, *who),
+    ]
+    assert owner.row("select admitted_at, departed_at from stays") == (now, now)
+    away = cast.book(price=0, space="A02")
+    do(cast, stays.mark_no_show, away.id, 1)
+    do(cast, stays.reinstate, away.id, 2)
+    do(cast, stays.cancel, away.id, 3)
+    assert records(owner, away.id)[1:] == [
+        ("mark_no_show", "no_show", "reserved", "no_show", None, *who),
+        ("reinstate", "reinstated", "no_show", "reserved", None, *who),
+        ("cancel", "cancelled", "reserved", "cancelled", None, *who),
+    ]
+    assert owner.one("select cancelled_at from stays where id = %s", away.id) == now
+
+
+def test_an_answer_names_what_came_of_the_stay(cast: Cast) -> None:
+    stay = cast.book(price=0)
+    assert do(cast, stays.mark_no_show, stay.id, 1) == Applied(
+        Code.STAY_NO_SHOW, to="no_show", subject=stay.id
+    )
+    assert do(cast, stays.reinstate, stay.id, 2) == Applied(
+        Code.STAY_REINSTATED, to="reserved", subject=stay.id
+    )
+    assert do(cast, stays.cancel, stay.id, 3) == Applied(
+        Code.STAY_CANCELLED, to="cancelled", subject=stay.id
+    )
+    came = cast.book(price=0)
+    do(cast, stays.admit, came.id, 1)
+    assert do(cast, stays.depart, came.id, 2) == Applied(
+        Code.STAY_DEPARTED, to="departed", subject=came.id
+    )
+
+
+def test_a_refusal_says_when_and_how_much(cast: Cast, now: datetime) -> None:
+    stay = cast.book(starts_at=now + HOUR, ends_at=now + 2 * HOUR)
+    assert do(cast, stays.mark_no_show, stay.id, 1) == Refused(
+        Code.STAY_NOT_YET_LATE, {"starts_at": now + HOUR}
+    )
+    assert do(cast, stays.cancel, stay.id, 1, 6001) == Refused(
+        Code.FEE_EXCEEDS_PRICE, {"amount": Money(6000, "JPY")}
+    )
+    clock.set_source(lambda: now + HOUR)
+    assert isinstance(do(cast, stays.mark_no_show, stay.id, 1), Applied)
+    clock.set_source(lambda: now + 2 * HOUR)
+    assert do(cast, stays.reinstate, stay.id, 2) == Refused(
+        Code.STAY_WINDOW_OVER, {"ended_at": now + 2 * HOUR}
+    )
+
+
+def test_a_conflict_tells_what_the_stay_is_now(cast: Cast, now: datetime) -> None:
+    stay = cast.book(price=0)
+    do(cast, stays.cancel, stay.id, 1)
+    standing = Standing("stay", "cancelled", 2, now, cast.sato.name)
+    assert do(cast, stays.admit, stay.id, 1) == Conflict(Code.STAY_STATE_CHANGED, standing)
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert stays.standing(tx, STAY, uuid4()) == Standing("stay", "gone", 0)
+
+
+def test_the_gates_refusal_is_kept_in_full(cast: Cast, owner: Owner, now: datetime) -> None:
+    stay = cast.book(price=700)
+    assert do(cast, stays.admit, stay.id, 1) == Refused(
+        Code.BALANCE_DUE, {"amount": Money(700, "JPY")}
+    )
+    assert owner.row(
+        "select facility_id, stay_id, code, rule, length(digest), actor_kind, actor_id, actor_name,"
+        " request_id, at from gate_audits"
+    ) == (cast.tokyo.id, stay.id, "BALANCE_DUE", "settled", 64, *by(cast.sato.actor), now)
+
+
+def test_a_cancelled_stays_folio_and_letter(cast: Cast, owner: Owner) -> None:
+    stay = cast.book()
+    do(cast, stays.cancel, stay.id, 1, 1500)
+    rest = ("JPY", None, None, None, "", *by(cast.sato.actor))
+    assert lines(owner, stay.id) == [("charge_reversed", -6000, *rest), ("fee", 1500, *rest)]
+    ((_, fact, consumer, *_, payload, priority, _request),) = letters(owner, "stay_cancelled")
+    assert fact == consumer == f"stay_cancelled:{stay.id}"
+    assert (payload, priority) == ({"fee": 1500, "currency": "JPY"}, 2)
+
+
+# Changes within a stay --------------------------------------------------------------------------
+
+
+def test_a_move_is_noted_and_its_key_replaced(cast: Cast, owner: Owner) -> None:
+    stay = cast.book(price=0)
+    do(cast, stays.admit, stay.id, 1)
+    said = do(cast, stay_changes.move_to, stay.id, 2, cast.tokyo.spaces["A02"])
+    assert said == Applied(Code.STAY_MOVED, to="admitted", subject=stay.id)
+    who = by(cast.sato.actor)
+    assert records(owner, stay.id)[-1] == (
+        "move_to",
+        "changed",
+        "admitted",
+        "admitted",
+        "A01 → A02",
+        *who,
+    )
+    old, new = owner.rows("select id, space_id from entry_keys order by created_at")
+    assert (old[1], new[1]) == (cast.tokyo.spaces["A01"], cast.tokyo.spaces["A02"])
+    assert records(owner, old[0])[-1] == (
+        "revoke",
+        "revoke_asked",
+        "requested",
+        "revoking",
+        "moved",
+        *who,
+    )
+    assert owner.row(
+        "select s.space_id = p.id, s.space_no = p.no from stays s, spaces p where p.code = 'A02'"
+    ) == (True, True)
+
+
+def test_other_times_are_noted_priced_and_told(cast: Cast, owner: Owner, now: datetime) -> None:
+    stay = cast.book(starts_at=now, ends_at=now + 10 * HOUR)
+    said = do(cast, stay_changes.change_times, stay.id, 1, now, now + 12 * HOUR, 800)
+    assert said == Applied(Code.STAY_TIMES_CHANGED, to="reserved", subject=stay.id)
+    who = by(cast.sato.actor)
+    was = f"{now.isoformat()}/{(now + 10 * HOUR).isoformat()}"
+    to = f"{now.isoformat()}/{(now + 12 * HOUR).isoformat()}"
+    assert records(owner, stay.id)[-1] == (
+        "change_times",
+        "changed",
+        "reserved",
+        "reserved",
+        f"{was} → {to}",
+        *who,
+    )
+    ((_, fact, *_, payload, _priority, _request),) = letters(owner, "stay_changed")
+    assert (fact, payload) == (f"stay_changed:{stay.id}:2", {})
+    do(cast, stay_changes.change_times, stay.id, 2, now, now + 11 * HOUR, -300)
+    rest = ("JPY", None, None, None, "times changed", *who)
+    assert lines(owner, stay.id) == [("charge", 800, *rest), ("charge_reversed", -300, *rest)]
+
+
+def test_a_stay_of_a_year_for_nothing_is_possible(cast: Cast, now: datetime) -> None:
+    stay = cast.book(starts_at=now, ends_at=now + HOUR)
+    year = now + timedelta(days=366)
+    change = stay_changes.change_times
+    assert isinstance(do(cast, change, stay.id, 1, now, year, -6000), Applied)
+    assert do(cast, change, stay.id, 2, now, year + timedelta(seconds=1), 0) == Refused(
+        Code.STAY_TIMES_IMPOSSIBLE
+    )
+    assert isinstance(do(cast, change, stay.id, 2, now, year, 99_999_999), Applied)
+    assert do(cast, change, stay.id, 3, now, year, 1) == Refused(Code.PRICE_BELOW_ZERO)
+
+
+def test_a_guest_in_house_is_not_sent_away_by_a_change(cast: Cast, now: datetime) -> None:
+    stay = cast.book(price=0, starts_at=now - HOUR, ends_at=now + HOUR)
+    do(cast, stays.admit, stay.id, 1)
+    change = stay_changes.change_times
+    assert do(cast, change, stay.id, 2, now - HOUR, now, 0) == Refused(Code.STAY_TIMES_IMPOSSIBLE)
+
+
+# Cash -------------------------------------------------------------------------------------------
+
+
+def test_cash_is_booked_with_its_form(cast: Cast, owner: Owner) -> None:
+    stay = cast.book()
+    into, out = uuid4(), uuid4()
+    assert do(cast, cash.take, stay.id, 6000, into) == Applied(
+        Code.CASH_TAKEN, to="booked", subject=stay.id
+    )
+    assert do(cast, cash.take, stay.id, 1, uuid4()) == Noop(Code.NOTHING_DUE, subject=stay.id)
+    do(cast, stays.cancel, stay.id, 1)
+    assert do(cast, cash.hand_back, stay.id, 6001, out) == Refused(
+        Code.CASH_EXCEEDS_OWED, {"amount": Money(6000, "JPY")}
+    )
+    assert do(cast, cash.hand_back, stay.id, 6000, out) == Applied(
+        Code.CASH_RETURNED, to="booked", subject=stay.id
+    )
+    assert do(cast, cash.hand_back, stay.id, 6000, out) == Noop(
+        Code.CASH_ALREADY_BOOKED, subject=stay.id
+    )
+    who = by(cast.sato.actor)
+    assert lines(owner, stay.id) == [
+        ("cash", -6000, "JPY", None, None, into, "", *who),
+        ("charge_reversed", -6000, "JPY", None, None, None, "", *who),
+        ("cash_returned", 6000, "JPY", None, None, out, "", *who),
+    ]
+
+
+# Keys -------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_ordered_for_the_door_and_the_time(
+    cast: Cast, owner: Owner, now: datetime
+) -> None:
+    stay = cast.book(price=0, starts_at=now - HOUR, ends_at=now + HOUR)
+    owner.run("update facilities set key_lead_minutes = 7, key_lag_minutes = 11")
+    do(cast, stays.admit, stay.id, 1)
+    key, name, sealed, mark = owner.row(
+        "select id, code_name, pin_sealed, pin_mark from entry_keys"
+    )
+    assert owner.row(
+        """
+        select k.facility_id, k.stay_id, k.space_id, k.door_id = d.id, k.door_no = d.no,
+               k.starts_at, k.ends_at
+        from entry_keys k join spaces p on p.id = k.space_id join doors d on d.id = p.door_id
+        """
+    ) == (
+        cast.tokyo.id,
+        stay.id,
+        cast.tokyo.spaces["A01"],
+        True,
+        True,
+        now - HOUR - timedelta(minutes=7),
+        now + HOUR + timedelta(minutes=11),
+    )
+    assert name == f"monban {key}"
+    assert seal.mark(seal.unseal(sealed)) == mark
+    who = by(cast.sato.actor)
+    assert records(owner, key) == [("order", "created", None, "requested", None, *who)]
+    assert owner.row("select kind, key_id, idempotency_key, request_id from lock_commands") == (
+        "set",
+        key,
+        f"set:{key}",
+        REQUEST,
+    )
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert keys.reissue(tx, cast.sato.actor, stay.id, 2).code is Code.KEY_ORDERED
+    assert records(owner, key)[-1] == (
+        "revoke",
+        "revoke_asked",
+        "requested",
+        "revoking",
+        "reissued",
+        *who,
+    )
+    do(cast, stays.depart, stay.id, 3)
+    newest = owner.one("select id from entry_keys where id <> %s", key)
+    assert records(owner, newest)[-1][4] == "departed"
+
+
+def key_of(cast: Cast, owner: Owner) -> UUID:
+    """Ordered for a guest who was just admitted."""
+    stay = cast.book(price=0)
+    do(cast, stays.admit, stay.id, 1)
+    found: UUID = owner.one("select id from entry_keys where stay_id = %s", stay.id)
+    return found
+
+
+def observe(cast: Cast, key: UUID, **word: Any) -> Any:
+    with cast.transaction(cast.tokyo.id) as tx:
+        return keys.observe(tx, key, **word)
+
+
+SEEN = "select state, observed, observed_at, provider_code_id, issued_at, revoked_at, failure"
+
+
+def test_the_controllers_word_is_kept_at_each_step(cast: Cast, owner: Owner, now: datetime) -> None:
+    key = key_of(cast, owner)
+    look = f"{SEEN} from entry_keys"
+    assert observe(cast, key, status="setting", code_id="c1") == Noop(
+        Code.KEY_NOT_CONFIRMED, subject=key
+    )
+    assert owner.row(look) == ("requested", "setting", now, "c1", None, None, None)
+    assert observe(cast, key, status="set", consumer_key="event:1") == Applied(
+        Code.KEY_ISSUED, to="issued", subject=key
+    )
+    assert owner.row(look) == ("issued", "set", now, "c1", now, None, None)
+    ((_, fact, consumer, _, _, _, payload, priority, _),) = letters(owner, "entry_key_issued")
+    assert (fact, consumer) == (f"entry_key_issued:{key}", "event:1")
+    assert (payload, priority) == ({"key_id": str(key)}, 0)
+    assert observe(cast, key, status="unset", errors=("low_battery", "x")) == Applied(
+        Code.KEY_MISSING, to="missing", subject=key
+    )
+    assert owner.row(look)[1] == "unset:low_battery:x"
+    assert owner.row(look)[6] == "low_battery"
+    clock.set_source(lambda: now + HOUR)
+    observe(cast, key, status="set")
+    assert owner.row(look)[4] == now
+    assert len(letters(owner, "entry_key_issued")) == 1
+    observe(cast, key, status=None)
+    assert owner.row(look)[6] == "gone"
+    with cast.transaction(cast.tokyo.id) as tx:
+        stay = owner.one("select stay_id from entry_keys")
+        assert keys.revoke_all(tx, cast.sato.actor, stay, reason="leaked") == 1
+    assert observe(cast, key, status=None) == Applied(Code.KEY_REVOKED, to="revoked", subject=key)
+    assert owner.row(look)[:6] == ("revoked", "gone", now + HOUR, "c1", now, now + HOUR)
+    said = [(record[0], record[1], record[4], *record[5:]) for record in records(owner, key)]
+    assert said[1] == ("observe", "set_on_lock", "set", *by(LOCK))
+    assert said[2] == ("observe", "vanished_from_lock", "unset:low_battery:x", *by(LOCK))
+    assert said[-1] == ("observe", "removed_from_lock", "gone", *by(LOCK))
+
+
+def test_a_key_that_the_lock_refused_says_why(cast: Cast, owner: Owner) -> None:
+    key = key_of(cast, owner)
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert keys.refuse(tx, key, "device_offline") == Applied(
+            Code.KEY_FAILED, to="failed", subject=key
+        )
+    assert owner.row(f"{SEEN} from entry_keys")[1::5] == (
+        "unset:device_offline:code_invalid",
+        "device_offline",
+    )
+    # Nobody knows a code of it, so there is none to remove, and no other to try.
+    assert owner.rows("select kind from lock_commands") == [("set",)]
+
+
+def test_a_refused_code_that_the_controller_keeps_is_removed(cast: Cast, owner: Owner) -> None:
+    key = key_of(cast, owner)
+    observe(cast, key, status="unset", errors=("code_invalid",), code_id="c1")
+    assert owner.rows("select kind, key_id from lock_commands order by no") == [
+        ("set", key),
+        ("remove", key),
+    ]
+    assert owner.one("select count(*) from entry_keys") == 1
+
+
+def test_what_no_key_answers_to_is_not_found(cast: Cast) -> None:
+    assert observe(cast, uuid4(), status="set") == Refused(Code.NOT_FOUND)
+    with cast.transaction(cast.tokyo.id) as tx:
+        keys.say_changed(tx, uuid4())
+        keys.insist(tx, uuid4())
+
+
+def test_a_changed_end_is_told_once_for_each_end(cast: Cast, owner: Owner, now: datetime) -> None:
+    key = key_of(cast, owner)
+    with cast.transaction(cast.tokyo.id) as tx:
+        keys.say_changed(tx, key)
+    assert letters(owner, "entry_key_changed") == []
+    observe(cast, key, status="set", code_id="c1")
+    with cast.transaction(cast.tokyo.id) as tx:
+        keys.say_changed(tx, key)
+        keys.say_changed(tx, key)
+    ((_, fact, consumer, _, _, _, payload, priority, _),) = letters(owner, "entry_key_changed")
+    assert fact == consumer == f"entry_key_changed:{key}:2"
+    assert (payload, priority) == ({"key_id": str(key)}, 0)
+
+
+def test_a_removal_that_is_owed_is_ordered_again_and_no_other(
+    cast: Cast, owner: Owner, now: datetime
+) -> None:
+    key = key_of(cast, owner)
+    with cast.transaction(cast.tokyo.id) as tx:
+        keys.insist(tx, key)
+        keys.revoke_all(tx, cast.sato.actor, owner.one("select id from stays"), reason="leaked")
+        keys.insist(tx, key)
+    assert owner.rows("select kind from lock_commands order by no") == [("set",), ("remove",)]
+    owner.run("update lock_commands set done_at = now()")
+    with cast.transaction(cast.tokyo.id) as tx:
+        keys.insist(tx, key)
+    assert owner.rows("select kind, key_id, idempotency_key from lock_commands order by no")[
+        2:
+    ] == [("remove", key, f"remove:{key}:{now.isoformat()}")]
+
+
+def test_a_compare_and_set_that_lost_says_none(cast: Cast, owner: Owner) -> None:
+    stay = cast.book(price=0)
+    with cast.transaction(cast.tokyo.id) as tx:
+        told = {"event": "cancelled", "actor": cast.sato.actor, "verb": "cancel"}
+        assert move(tx, STAY, stay.id, from_state="no_show", **told) is None
+        assert move(tx, STAY, stay.id, from_state="reserved", seen=2, **told) is None
+        kept = {"note": "", "source": "web"}
+        assert move(tx, STAY, stay.id, from_state="reserved", only_if=kept, **told) is None
+        kept["source"] = "desk"
+        also = {"cancelled_at": clock.now(), "note": "by phone"}
+        assert move(
+            tx,
+            STAY,
+            stay.id,
+            from_state="reserved",
+            seen=1,
+            only_if=kept,
+            also=also,
+            reason="asked",
+            **told,
+        ) == Moved("cancelled", 2)
+    assert owner.row("select state, note, version from stays") == ("cancelled", "by phone", 2)
+    assert records(owner, stay.id)[1:] == [
+        ("cancel", "cancelled", "reserved", "cancelled", "asked", *by(cast.sato.actor))
+    ]
+
+
+# Payments and refunds, with the provider --------------------------------------------------------
+
+
+@pytest.fixture
+def card(cast: Cast, worker: House, stripe: StandIn, owner: Owner) -> Booked:
+    """A stay of 10,000 yen, paid by card."""
+    stay = cast.book(price=10_000)
+    pay(stripe, opened(worker, cast, owner, stay))
+    deliver(worker)
+    return stay
+
+
+def test_an_attempt_is_written_before_the_provider_is_asked(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book(price=10_000, deposit_due=4000)
+    said = open_payment(worker, cast, stay, "deposit")
+    assert isinstance(said, Applied)
+    assert said == Applied(Code.PAYMENT_OPENED, to="open", subject=said.subject)
+    assert owner.row(
+        """
+        select facility_id, purpose, subject_id, stay_id, attempt, amount, currency,
+               idempotency_key, livemode, decline_code, last_error,
+               next_read_at - created_at between '110 s' and '125 s'
+        from payments
+        """
+    ) == (
+        stay.facility_id,
+        "reservation_deposit",
+        stay.id,
+        stay.id,
+        1,
+        4000,
+        "JPY",
+        f"reservation_deposit:{stay.id}:1",
+        False,
+        None,
+        None,
+        True,
+    )
+    assert records(owner, said.subject) == [
+        ("open_payment", "created", None, "open", None, *by(cast.sato.actor))
+    ]
+    (intent,) = stripe.get("objects")["payment_intent"]
+    assert intent["description"] == f"Monban {owner.one('select code from stays')}"
+    secret = seal.unseal(owner.one("select client_secret_sealed from payments"))
+    assert secret == intent["client_secret"]
+
+
+def test_money_that_landed_is_booked_and_told(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, card: Booked
+) -> None:
+    payment = owner.one("select id from payments")
+    assert records(owner, payment)[1][:8] == (
+        "record_intent",
+        "provider_succeeded",
+        "open",
+        "succeeded",
+        None,
+        *by(PROVIDER)[:3],
+    )
+    assert owner.row(
+        "select next_read_at, succeeded_at is not null, livemode, decline_code from payments"
+    ) == (None, True, False, None)
+    ((kind, amount, currency, of, refund, form, memo, *who),) = lines(owner, card.id)
+    assert (kind, amount, currency, of) == ("payment", -10_000, "JPY", payment)
+    assert (refund, form, memo) == (None, None, "")
+    assert who[:3] == list(by(PROVIDER)[:3])
+    event = owner.one("select event_id from webhook_events where type = 'payment_intent.succeeded'")
+    ((_, fact, consumer, _, _, _, payload, priority, _),) = letters(owner, "payment_received")
+    assert (fact, consumer) == (f"payment_received:{payment}", f"{event}:payment_received")
+    assert (payload, priority) == ({"payment_id": str(payment)}, 1)
+
+
+def test_a_refund_is_written_sent_booked_and_told(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, card: Booked
+) -> None:
+    payment, form = owner.one("select id from payments"), uuid4()
+    desk = worker.desk(card.facility_id)
+    said = refunds.ask(desk, cast.sato.actor, payment, 2500, form, lowers_price=True)
+    assert isinstance(said, Applied)
+    refund = said.subject
+    assert said == Applied(Code.REFUND_SENT, to="succeeded", subject=refund)
+    (there,) = stripe.get("objects")["refund"]
+    assert there["metadata"] == {
+        "refund_id": str(refund),
+        "payment_id": str(payment),
+        "facility": str(card.facility_id),
+    }
+    assert owner.row(
+        """
+        select facility_id, payment_id, stay_id, amount, currency, reason, form_key, lowers_price,
+               provider_refund_id, failure, claimed_at, claim_token,
+               next_attempt_at - created_at between '50 s' and '65 s'
+        from refunds
+        """
+    ) == (
+        card.facility_id,
+        payment,
+        card.id,
+        2500,
+        "JPY",
+        "staff",
+        form,
+        True,
+        there["id"],
+        None,
+        None,
+        None,
+        True,
+    )
+    assert records(owner, refund) == [
+        ("refund", "created", None, "asked", None, *by(cast.sato.actor)),
+        ("refund", "provider_succeeded", "asked", "succeeded", None, *by(PROVIDER)),
+    ]
+    assert lines(owner, card.id)[1:] == [
+        ("refund", 2500, "JPY", None, refund, None, "", *by(PROVIDER)),
+        ("charge_reversed", -2500, "JPY", None, None, None, "concession", *by(PROVIDER)),
+    ]
+    ((_, fact, *_, payload, priority, _),) = letters(owner, "refund_sent")
+    assert (fact, payload) == (f"refund_sent:{refund}", {"amount": 2500, "currency": "JPY"})
+    assert priority == 1
+    failed = replace(desk.payments.retrieve_refund(there["id"]), status="failed")
+    failed = replace(failed, failure_reason="lost_or_stolen_card")
+    with cast.transaction(card.facility_id) as tx:
+        later = refund_answers.record(tx, PROVIDER, refund, failed)
+        assert later == Applied(Code.REFUND_FAILED, to="failed", subject=refund)
+        again = refund_answers.record(tx, PROVIDER, refund, failed)
+        assert again == Noop(Code.REFUND_RECORDED, subject=refund)
+        nobodys = refund_answers.record(tx, PROVIDER, uuid4(), failed)
+        assert nobodys == Refused(Code.NOT_FOUND)
+    assert owner.one("select failure from refunds") == "lost_or_stolen_card"
+    who = by(PROVIDER)
+    assert lines(owner, card.id)[3:] == [
+        ("refund_reversed", -2500, "JPY", None, refund, None, "", *who),
+        ("charge", 2500, "JPY", None, None, None, "concession reversed", *who),
+    ]
+    ((_, fact, *_, payload, priority, _),) = letters(owner, "refund_failed")
+    assert (fact, payload) == (f"refund_failed:{refund}", {"amount": 2500, "currency": "JPY"})
+    assert priority == 2
+
+
+def test_a_cancelled_stays_card_money_is_owed_by_its_reason(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, card: Booked
+) -> None:
+    do(cast, stays.cancel, card.id, 1, 1000)
+    assert owner.rows("select amount, reason, state, form_key from refunds") == [
+        (9000, "cancellation", "asked", None)
+    ]
+    assert owner.one("select state from payments") == "succeeded"
+    refund = owner.one("select id from refunds")
+    assert records(owner, refund) == [
+        ("refund", "created", None, "asked", None, *by(cast.sato.actor))
+    ]
+
+
+def test_a_wholly_owed_payment_says_so_until_it_is_back(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, card: Booked
+) -> None:
+    do(cast, stays.cancel, card.id, 1)
+    payment, refund = owner.row("select payment_id, id from refunds")
+    who = by(cast.sato.actor)
+    assert records(owner, payment)[-1] == (
+        "refund",
+        "refund_owed",
+        "succeeded",
+        "refund_owed",
+        None,
+        *who,
+    )
+    said = refunds.send(worker.desk(card.facility_id), cast.sato.actor, refund)
+    assert said == Applied(Code.REFUND_SENT, to="succeeded", subject=refund)
+    assert records(owner, payment)[-1] == (
+        "refund",
+        "refunded_in_full",
+        "refund_owed",
+        "refunded",
+        None,
+        *by(PROVIDER),
+    )
+
+
+def test_a_repriced_stays_card_money_is_owed(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, card: Booked
+) -> None:
+    starts, ends = owner.row("select starts_at, ends_at from stays")
+    do(cast, stay_changes.change_times, card.id, 1, starts, ends, -400)
+    assert owner.rows("select amount, reason from refunds") == [(400, "cancellation")]
+
+
+# Doors ------------------------------------------------------------------------------------------
+
+
+def test_a_lock_that_is_asked_is_remembered(
+    cast: Cast, worker: House, seam: Running, owner: Owner, now: datetime
+) -> None:
+    key = key_of(cast, owner)
+    owner.run("update entry_keys set provider_code_id = 'c1', next_poll_at = now() + '1 day'")
+    door = cast.tokyo.doors["A01"]
+    said = doors.ask(worker.desk(cast.tokyo.id), cast.sato.actor, door)
+    assert said == Applied(Code.LOCK_ANSWERED, to="online", subject=door)
+    online, battery, asked = owner.row(
+        "select online, battery, asked_at from doors where id = %s", door
+    )
+    device = worker.providers.locks.device(
+        owner.one("select device_id from doors where id = %s", door)
+    )
+    assert device is not None
+    level = None if device.battery is None else round(device.battery * 100)
+    assert (online, battery, asked) == (True, level, now)
+    assert owner.one("select next_poll_at <= now() from entry_keys where id = %s", key)
+    assert doors.ask(worker.desk(cast.tokyo.id), cast.sato.actor, uuid4()) == Refused(
+        Code.NOT_FOUND
+    )
+    owner.run("update doors set device_id = 'nowhere' where id = %s", door)
+    assert doors.ask(worker.desk(cast.tokyo.id), cast.sato.actor, door) == Refused(
+        Code.LOCK_NOT_THERE
+    )
+    assert owner.row("select online, battery from doors where id = %s", door) == (False, None)
+
+
+def test_a_controller_that_is_away_cannot_be_asked(cast: Cast, worker: House) -> None:
+    door = cast.tokyo.doors["A01"]
+    assert doors.ask(worker.desk(cast.tokyo.id), cast.sato.actor, door) == Refused(
+        Code.LOCK_UNAVAILABLE
+    )
