@@ -14,20 +14,25 @@ The points are watched from outside the portal, as `Stops.stand` names them:
     called <edge.verb>  it has been answered
 """
 
+import gc
 import json
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
 
+from babel.dates import get_day_names
 from flask import Flask
 from sqlalchemy import event
+from sqlalchemy.orm import configure_mappers
 from werkzeug.serving import make_server
 
 from app import create_app
+from portal import clock, letters
 from portal.db import db
 from portal.edges.channels import channels
 from portal.jobs import drain
@@ -117,6 +122,14 @@ def watch_database(app: Flask, stops: Stops, line: Line) -> None:
     dialect.do_commit = committing
 
 
+def watch_edges(house: House, stops: Stops) -> None:
+    """Every provider and channel that the house holds, by the names it has there."""
+    for held in (house.providers, house.channels):
+        for part in fields(held):
+            if (edge := getattr(held, part.name)) is not None:
+                watch_edge(edge, part.name, stops)
+
+
 def watch_edge(edge: Any, name: str, stops: Stops) -> None:
     """Wrap every public method of an adapter."""
     kind = type(edge)
@@ -149,19 +162,20 @@ def work(kind: Any, line: Line) -> None:
         line.say("raised", fault=repr(fault))
 
 
-def run(wire: socket.socket, apps: dict[str, Flask]) -> None:
+class Home(NamedTuple):
+    """What each process of a mode begins with."""
+
+    app: Flask
+    house: House
+
+
+def run(wire: socket.socket, homes: Mapping[str, Home]) -> None:
     line = Line(wire)
-    app = apps[line.hear()["mode"]]
-    config, held = app.extensions["monban.config"], app.extensions["monban.providers"]
-    spoken = channels(config)
+    app, house = homes[line.hear()["mode"]]
     stops = Stops(line)
     watch_database(app, stops, line)
-    watch_edge(held.payments, "payments", stops)
-    watch_edge(held.locks, "locks", stops)
-    watch_edge(spoken.mail, "mail", stops)
-    if spoken.line is not None:
-        watch_edge(spoken.line, "line", stops)
-    open_house(House(config, held, spoken, context=app.app_context))
+    watch_edges(house, stops)
+    open_house(house)
     line.say("ready", pid=os.getpid())
     while True:
         order = line.hear()
@@ -178,18 +192,49 @@ def run(wire: socket.socket, apps: dict[str, Flask]) -> None:
                 threading.Thread(target=work, args=(order["kind"], line), daemon=True).start()
 
 
-def load() -> dict[str, Flask]:
-    """The portal in both modes, and the providers' kits, made once. Nothing connects."""
-    apps = {}
+def load() -> dict[str, Home]:
+    """The portal in both modes, and the providers' kits, made once. No connection stays open."""
+    homes = {}
     for mode in ("queued", "inline"):
         os.environ["WEBHOOK_MODE"] = mode
-        apps[mode] = create_app()
-        channels(apps[mode].extensions["monban.config"])
-    return apps
+        app = create_app()
+        config, held = app.extensions["monban.config"], app.extensions["monban.providers"]
+        homes[mode] = Home(app, House(config, held, channels(config), context=app.app_context))
+        with app.app_context():
+            db.engine.connect().close()
+            db.engine.dispose()
+    warm()
+    return homes
 
 
-def main(path: str) -> None:
-    apps = load()
+def warm() -> None:
+    """What every fork would otherwise do anew at its first statement and its first letter."""
+    configure_mappers()
+    for locale in ("ja", "en"):
+        get_day_names(locale=locale)
+        letters.write(
+            letters.Facts(
+                event_type="stay_created",
+                locale=locale,
+                house="",
+                guest="",
+                stay_code="",
+                space="",
+                starts_at=clock.now(),
+                ends_at=clock.now(),
+                zone="Asia/Tokyo",
+                currency="JPY",
+                amount=1,
+                fee=0,
+                link="",
+            )
+        )
+    gc.freeze()
+
+
+def main(path: str, run: Callable[[socket.socket, Mapping[str, Home]], None] = run) -> None:
+    """`run` is what each fork does with its end of the line; it ends with the process."""
+    homes = load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the killed ones
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
@@ -201,7 +246,7 @@ def main(path: str) -> None:
                 listening.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 try:
-                    run(wire, apps)
+                    run(wire, homes)
                 finally:
                     os._exit(1)
             wire.close()

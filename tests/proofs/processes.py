@@ -73,6 +73,14 @@ class Child:
         self._reading.close()
         self._wire.close()
 
+    def last_words(self) -> dict[str, Any]:
+        """What it says next, whatever that is but a fault; nothing when it is gone."""
+        while told := self._reading.readline():
+            answer: dict[str, Any] = json.loads(told)
+            if answer["said"] != "fault":
+                return answer
+        return {}
+
     def expect(self, word: str) -> dict[str, Any]:
         while told := self._reading.readline():
             answer: dict[str, Any] = json.loads(told)
@@ -104,11 +112,13 @@ class Nursery:
             one.close()
 
 
-def mother(path: Path, log: Path, env: Mapping[str, str]) -> Part:
-    """The process that the children are forked from."""
+def mother(
+    path: Path, log: Path, env: Mapping[str, str], child: str = "tests.proofs.child"
+) -> Part:
+    """The process that the children are forked from, of the kind that the module `child` makes."""
     return start(
         "children",
-        [sys.executable, "-m", "tests.proofs.child", str(path)],
+        [sys.executable, "-m", child, str(path)],
         log=log,
         env=env,
         ready=lambda part: "ready" in part.said(),

@@ -1,0 +1,64 @@
+"""Stays, their folio's cash, and their guest."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from portal.verbs import cash, guests, stay_changes, stays
+from tests.matrix import scenes
+from tests.matrix.act import Act, Doing, button, form
+from tests.matrix.scenes import HOUR, PRICE
+
+
+def times(do: Doing, seen: int, change: int) -> Any:
+    return do.form(stay_changes.change_times, do["stay"], seen, do["starts"], do["ends"], change)
+
+
+def other_times(name: str, scene: scenes.Scene) -> Act:
+    """A colleague's fresh page shows the new times already, and asks for no other price."""
+    return Act(
+        f"stay_changes.change_times {name}",
+        scene,
+        lambda do: times(do, do["seen"], do["change"]),
+        lambda do: times(do, do.version(), 0),
+    )
+
+
+def counter(name: str, scene: scenes.Scene, verb: Any) -> Act:
+    """Cash, with the key of its form; a colleague's form has another."""
+    return Act(
+        name,
+        scenes.with_a_form(scene),
+        lambda do: do.form(verb, do["stay"], PRICE, do["form"]),
+        lambda do: do.form(verb, do["stay"], PRICE, uuid4()),
+    )
+
+
+IN_HOUSE = scenes.a_guest_in_house
+RESERVED = scenes.a_reserved_stay
+PAID = scenes.a_reserved_stay_paid_by_card
+
+ACTS = (
+    Act(
+        "stays.create",
+        scenes.a_new_stay,
+        lambda do: do.form(stays.create, do["wanted"]),
+        lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
+    ),
+    button("stays.admit", scenes.a_stay_ready_to_admit, stays.admit),
+    button("stays.depart", IN_HOUSE, stays.depart),
+    button("stays.cancel", PAID, stays.cancel, fee=1000),
+    button("stays.mark_no_show", RESERVED, stays.mark_no_show),
+    button("stays.reinstate", scenes.a_no_show, stays.reinstate),
+    button("stay_changes.move_to reserved", scenes.another_space(RESERVED), stay_changes.move_to,
+           "space"),
+    button("stay_changes.move_to in house", scenes.another_space(IN_HOUSE), stay_changes.move_to,
+           "space"),
+    other_times("longer, in house",
+                scenes.other_times(IN_HOUSE, longer=2 * HOUR, price_change=2000)),
+    other_times("shorter, paid by card",
+                scenes.other_times(PAID, longer=-2 * HOUR, price_change=-2000)),
+    counter("cash.take", RESERVED, cash.take),
+    counter("cash.hand_back", scenes.a_guest_paid_and_cancelled, cash.hand_back),
+    form("guests.choose_language", scenes.a_guest, guests.choose_language, "guest", "locale"),
+)  # fmt: skip

@@ -1,0 +1,498 @@
+"""What stands before an act. Each leaves a quiet house: nothing waits but what the act is about."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import stripe as stripe_sdk
+
+from portal import clock, inbox, seal
+from portal.db import transaction
+from portal.jobs.reconcile import reconcile
+from portal.outcome import Refused
+from portal.verbs import cash, payments, refunds, stay_changes, stays
+from sandbox.stripe.testing import client
+from tests.cast import Booked
+from tests.matrix import outside
+from tests.matrix.stage import Given, Stage
+from tests.outside import STRIPE_KEY, receive, work
+
+PRICE = 6000
+HOUR = timedelta(hours=1)
+HANAKO = "Uhanako"
+
+Scene = Callable[[Stage], Given]
+
+
+# Stays ------------------------------------------------------------------------------------------
+
+
+def reserved(stage: Stage, **more: Any) -> Booked:
+    """A stay that begins now; its guest has been written to."""
+    stay = stage.cast.book(**{"price": PRICE, **more})
+    stage.work()
+    return stay
+
+
+def paid_in_cash(stage: Stage, **more: Any) -> Booked:
+    stay = reserved(stage, **more)
+    stage.do(cash.take, stay.id, PRICE, uuid4())
+    return stay
+
+
+def in_house(stage: Stage, **more: Any) -> Booked:
+    """Admitted, with a code on the lock that the guest knows."""
+    stay = stage.admit(paid_in_cash(stage, **more))
+    stage.quiet()
+    return stay
+
+
+def a_reserved_stay(stage: Stage) -> Given:
+    return stage.given(reserved(stage))
+
+
+def a_stay_ready_to_admit(stage: Stage) -> Given:
+    return stage.given(paid_in_cash(stage))
+
+
+def a_guest_in_house(stage: Stage) -> Given:
+    return stage.given(in_house(stage))
+
+
+def a_new_stay(stage: Stage) -> Given:
+    """The form of a stay that nobody has sent yet."""
+    begins = clock.now().replace(microsecond=0)
+    return {
+        "facility": stage.cast.tokyo.id,
+        "actor": stage.cast.sato.actor,
+        "wanted": stays.NewStay(
+            form_key=uuid4(),
+            guest=stays.NewGuest(**stage.cast.hanako),
+            space_id=stage.cast.tokyo.spaces["A01"],
+            plan_id=None,
+            starts_at=begins,
+            ends_at=begins + 19 * HOUR,
+            price=PRICE,
+        ),
+    }
+
+
+def a_reserved_stay_paid_by_card(stage: Stage) -> Given:
+    stay, payment = paid_by_card(stage)
+    return stage.given(stay, payment=payment)
+
+
+def a_no_show(stage: Stage) -> Given:
+    stay = reserved(stage)
+    stage.do(stays.mark_no_show, stay.id, 1)
+    return stage.given(stay)
+
+
+def another_space(scene: Scene) -> Scene:
+    return lambda stage: scene(stage) | {"space": stage.cast.tokyo.spaces["A02"]}
+
+
+def other_times(scene: Scene, *, longer: timedelta, price_change: int) -> Scene:
+    """The form that asks for a later end, or an earlier one."""
+
+    def with_times(stage: Stage) -> Given:
+        given = scene(stage)
+        starts, ends = stage.owner.row(
+            "select starts_at, ends_at from stays where id = %s", given["stay"]
+        )
+        return given | {"starts": starts, "ends": ends + longer, "change": price_change}
+
+    return with_times
+
+
+def with_a_form(scene: Scene, **more: Any) -> Scene:
+    """A form that makes something: its key makes a double press one."""
+    return lambda stage: scene(stage) | {"form": uuid4(), **more}
+
+
+def a_guest_paid_and_cancelled(stage: Stage) -> Given:
+    """The house owes cash."""
+    stay = paid_in_cash(stage)
+    stage.do(stays.cancel, stay.id, 1)
+    stage.work()
+    return stage.given(stay)
+
+
+def a_guest(stage: Stage) -> Given:
+    given = a_reserved_stay(stage)
+    return given | {"guest": stage.owner.one("select id from guests"), "locale": "en"}
+
+
+# Card payments ----------------------------------------------------------------------------------
+
+
+def opened(stage: Stage, **more: Any) -> tuple[Booked, UUID]:
+    stay = reserved(stage, **more)
+    return stay, stage.opened(stay)
+
+
+def paid_by_card(stage: Stage, **more: Any) -> tuple[Booked, UUID]:
+    stay, payment = opened(stage, **more)
+    stage.pay(payment)
+    stage.hear()
+    return stay, payment
+
+
+def an_open_payment(stage: Stage) -> Given:
+    stay, payment = opened(stage)
+    return stage.given(stay, payment=payment)
+
+
+def an_open_payment_of_the_old_price(stage: Stage) -> Given:
+    given = an_open_payment(stage)
+    stage.do(cash.take, given["stay"], 1000, uuid4())
+    return given
+
+
+def a_payment_whose_answer_was_lost(stage: Stage) -> Given:
+    """The intent is there; we do not know."""
+    stay = reserved(stage)
+    stage.stripe.fault("do_then_drop", "^/v1/payment_intents$")
+    said = stage.at_desk(payments.open_payment, stay.id, "balance")
+    assert isinstance(said, Refused), said
+    return stage.given(stay, payment=stage.owner.one("select id from payments"))
+
+
+def a_payment_that_never_arrived(stage: Stage) -> Given:
+    """No intent is there; long enough ago to be sure."""
+    stay = reserved(stage)
+    stage.stripe.fault("refuse", "^/v1/payment_intents$")
+    stage.at_desk(payments.open_payment, stay.id, "balance")
+    outside.pass_time(stage.owner)
+    return stage.given(stay, payment=stage.owner.one("select id from payments"))
+
+
+def paid_and_unheard(stage: Stage) -> Given:
+    stay, payment = opened(stage)
+    stage.pay(payment)
+    raw = stage.event("payment_intent.succeeded").raw
+    return stage.given(stay, payment=payment, raw=raw)
+
+
+def paid_and_due_for_reading(stage: Stage) -> Given:
+    given = paid_and_unheard(stage)
+    stage.owner.run("update payments set next_read_at = now()")
+    return given
+
+
+def cancelled_with_an_open_payment(stage: Stage) -> Given:
+    stay, payment = opened(stage)
+    stage.do(stays.cancel, stay.id, 1)
+    stage.owner.run("update payments set next_read_at = now()")
+    return stage.given(stay, payment=payment)
+
+
+def paid_twice(stage: Stage) -> Given:
+    """By card, and in cash before we hear of it: the card's money goes back."""
+    given = paid_and_unheard(stage)
+    stage.do(cash.take, given["stay"], PRICE, uuid4())
+    return given
+
+
+def paid_and_cancelled_in_between(stage: Stage) -> Given:
+    given = paid_and_unheard(stage)
+    stage.do(stays.cancel, given["stay"], 1)
+    return given
+
+
+def paid_something_else(stage: Stage) -> Given:
+    """The provider tells of another amount than ours."""
+    given = paid_and_unheard(stage)
+    told = json.loads(given["raw"])
+    told["data"]["object"] |= {"amount": PRICE + 1, "amount_received": PRICE + 1}
+    return given | {"raw": json.dumps({**told, "id": "evt_another_amount"}).encode()}
+
+
+def an_event_that_nobody_can_read(stage: Stage) -> Given:
+    given = paid_and_unheard(stage)
+    told = json.loads(given["raw"])
+    del told["data"]["object"]["status"]
+    return given | {"raw": json.dumps({**told, "id": "evt_unreadable"}).encode()}
+
+
+def tried_with(card: str, kind: str, outcome: str = "") -> Scene:
+    """A card is tried, and we hear of its event of this kind."""
+
+    def scene(stage: Stage) -> Given:
+        stay, payment = opened(stage)
+        with suppress(stripe_sdk.CardError):
+            stage.pay(payment, card)
+        if outcome:
+            receive(stage.event("payment_intent.processing"))
+            stage.work()
+            stage.stripe.post(f"payment_intents/{stage.intent(payment)}/finish", outcome=outcome)
+        return stage.given(stay, payment=payment, raw=stage.event(kind).raw)
+
+    return scene
+
+
+def cancelled_at_the_provider(stage: Stage) -> Given:
+    stay, payment = opened(stage)
+    client(stage.stripe.base, STRIPE_KEY).payment_intents.cancel(stage.intent(payment))
+    return stage.given(stay, payment=payment, raw=stage.event("payment_intent.canceled").raw)
+
+
+# Refunds ----------------------------------------------------------------------------------------
+
+
+def an_owed_refund(stage: Stage) -> Given:
+    """A stay paid by card is cancelled; nothing is sent yet."""
+    stay, payment = paid_by_card(stage)
+    version = stage.owner.one("select version from stays where id = %s", stay.id)
+    stage.do(stays.cancel, stay.id, version)
+    return _of_refund(stage, stay, payment)
+
+
+def a_refund_whose_answer_was_lost(stage: Stage) -> Given:
+    stay, payment = paid_by_card(stage)
+    stage.stripe.fault("do_then_drop", "^/v1/refunds$")
+    stage.at_desk(refunds.ask, payment, PRICE, uuid4())
+    stage.owner.run("update refunds set next_attempt_at = now()")
+    return _of_refund(stage, stay, payment)
+
+
+def a_refund_that_failed(stage: Stage) -> Given:
+    stay, payment = refunded(stage)
+    code = stage.owner.one("select provider_refund_id from refunds")
+    stage.stripe.post(f"refunds/{code}", status="failed")
+    stage.hear()
+    return _of_refund(stage, stay, payment)
+
+
+def refunded(stage: Stage) -> tuple[Booked, UUID]:
+    stay, payment = paid_by_card(stage)
+    stage.at_desk(refunds.ask, payment, PRICE, uuid4())
+    stage.hear()
+    return stay, payment
+
+
+def a_refund_that_fails_later(stage: Stage) -> Given:
+    """The bank sends it back; we have not heard of that."""
+    stay, payment = refunded(stage)
+    code = stage.owner.one("select provider_refund_id from refunds")
+    stage.stripe.post(f"refunds/{code}", status="failed")
+    return _of_refund(stage, stay, payment) | {"raw": stage.event("refund.failed").raw}
+
+
+def a_refund_of_the_dashboard(kind: str) -> Scene:
+    def scene(stage: Stage) -> Given:
+        stay, payment = paid_by_card(stage)
+        stage.stripe.post("refunds", payment_intent=stage.intent(payment), amount=2000)
+        return stage.given(stay, payment=payment, raw=stage.event(kind).raw)
+
+    return scene
+
+
+def refunds_due_for_reading(stage: Stage) -> Given:
+    given = a_refund_of_the_dashboard("charge.refunded")(stage)
+    stage.owner.run("update payments set next_read_at = now()")
+    return given
+
+
+def _of_refund(stage: Stage, stay: Booked, payment: UUID) -> Given:
+    return stage.given(
+        stay, payment=payment, refund=stage.owner.one("select id from refunds limit 1")
+    )
+
+
+# Events, received before and left --------------------------------------------------------------
+
+
+def a_dead_letter(stage: Stage) -> Given:
+    """An event did not agree with our books, which have been put right since."""
+    given = paid_and_unheard(stage)
+    stage.owner.run("update payments set amount = amount + 1")
+    receive(stage.event("payment_intent.succeeded"))
+    work(stage.house, "inbox")
+    stage.owner.run("update payments set amount = amount - 1")
+    return given | {"letter": stage.owner.one("select id from dead_letters")}
+
+
+def an_old_event(stage: Stage) -> Given:
+    """Completed 31 days ago; the provider does not list it any more."""
+    given = a_reserved_stay(stage)
+    with transaction(None) as tx:
+        inbox.receive(
+            tx, "stripe", event_id="evt_old", kind="customer.created", created=clock.now(),
+            payload=b"{}", headers={},
+        )  # fmt: skip
+    work(stage.house, "inbox")
+    stage.owner.run("update webhook_events set completed_at = now() - interval '31 days'")
+    return given
+
+
+# Keys and locks ---------------------------------------------------------------------------------
+
+
+def a_key_to_set(stage: Stage) -> Given:
+    return stage.given(stage.admit(paid_in_cash(stage)))
+
+
+def a_key_that_the_lock_has(stage: Stage) -> Given:
+    """It is set; we have not asked."""
+    given = a_key_to_set(stage)
+    work(stage.house, "locks")
+    return _look_at_keys(stage, given)
+
+
+def a_key_to_change(stage: Stage) -> Given:
+    given = a_guest_in_house(stage)
+    starts, ends = stage.owner.row("select starts_at, ends_at from stays")
+    stage.do(stay_changes.change_times, given["stay"], given["seen"], starts, ends + 2 * HOUR, 0)
+    return given
+
+
+def a_key_to_remove(stage: Stage) -> Given:
+    given = a_guest_in_house(stage)
+    stage.do(stays.depart, given["stay"], given["seen"])
+    return given
+
+
+def a_key_whose_digits_the_lock_has_already(stage: Stage) -> Given:
+    given = a_key_to_set(stage)
+    stage.house.providers.locks.create_code(
+        device_id="haneda-capsule-a01",
+        name="Housekeeping",
+        pin=seal.unseal(stage.owner.one("select pin_sealed from entry_keys")),
+        starts_at=clock.now(),
+        ends_at=clock.now() + 48 * HOUR,
+    )
+    return given
+
+
+def a_key_that_the_lock_refused(stage: Stage) -> Given:
+    """It took the code, and then said that it has it already."""
+    stage.seam.control("refuse_codes", {"error_code": "duplicate_code_on_device"})
+    return a_key_that_the_lock_has(stage)
+
+
+def a_key_that_vanished(stage: Stage) -> Given:
+    given = a_guest_in_house(stage)
+    stage.seam.control(f"codes/{_code(stage)}/remove", {"gone": True})
+    return _look_at_keys(stage, given)
+
+
+def a_removal_that_was_not_carried_out(stage: Stage) -> Given:
+    """The controller took the order, and the code is still there."""
+    stage.seam.control("hold", {"stage": "removing"})
+    given = a_key_to_remove(stage)
+    work(stage.house, "locks")
+    stage.seam.control(f"codes/{_code(stage)}/remove", {"gone": False})
+    stage.seam.control("hold", {"stage": "removing", "held": False})
+    return _look_at_keys(stage, given)
+
+
+def a_lock_command_given_up(stage: Stage) -> Given:
+    given = a_key_to_set(stage)
+    stage.owner.run("update lock_commands set dead_at = now()")
+    return given | {"command": stage.owner.one("select id from lock_commands")}
+
+
+def a_door(stage: Stage) -> Given:
+    return a_guest_in_house(stage) | {"door": stage.cast.tokyo.doors["A01"]}
+
+
+def the_lock_tells(scene: Scene) -> Scene:
+    def with_event(stage: Stage) -> Given:
+        given = scene(stage)
+        return given | {"code": stage.owner.one("select provider_code_id from entry_keys")}
+
+    return with_event
+
+
+def _code(stage: Stage) -> str:
+    return str(stage.owner.one("select provider_code_id from entry_keys"))
+
+
+def _look_at_keys(stage: Stage, given: Given) -> Given:
+    stage.locks_rest()
+    stage.owner.run("update entry_keys set next_poll_at = now()")
+    return given
+
+
+# Words ------------------------------------------------------------------------------------------
+
+
+def a_mail_to_send(stage: Stage) -> Given:
+    return stage.given(stage.cast.book(price=PRICE))
+
+
+def mails_to_send(stage: Stage) -> Given:
+    """Three of one batch."""
+    stage.cast.book(price=PRICE, space="A02")
+    stay = stage.cast.book(price=PRICE)
+    stage.do(cash.take, stay.id, PRICE, uuid4())
+    stage.admit(stay)
+    work(stage.house, "locks")
+    stage.locks_rest()
+    stage.owner.run("update entry_keys set next_poll_at = now()")
+    work(stage.house, "keys")
+    return stage.given(stay)
+
+
+def a_push_to_send(stage: Stage) -> Given:
+    guest = {**stage.cast.hanako, "line_user_id": HANAKO}
+    return stage.given(stage.cast.book(price=PRICE, guest=guest))
+
+
+def a_push_to_somebody_who_blocked_us(stage: Stage) -> Given:
+    stage.line.control("block", {"user": HANAKO})
+    return a_push_to_send(stage)
+
+
+def a_message_given_up(stage: Stage) -> Given:
+    given = a_mail_to_send(stage)
+    stage.owner.run("update outbox set dead_at = now()")
+    return given | {"message": stage.owner.one("select id from outbox")}
+
+
+# Differences ------------------------------------------------------------------------------------
+
+
+def found(scene: Scene) -> Scene:
+    """A comparison has written down what the scene's far side has otherwise."""
+
+    def with_difference(stage: Stage) -> Given:
+        given = scene(stage)
+        told = reconcile(stage.house.providers, settle=0)
+        assert told.open == 1, told
+        return given | {"divergence": stage.owner.one("select id from divergences")}
+
+    return with_difference
+
+
+def a_payment_in_nobodys_books(stage: Stage) -> Given:
+    given = a_reserved_stay(stage)
+    strange = {"payment_id": str(uuid4()), "facility": str(stage.cast.tokyo.id)}
+    client(stage.stripe.base, STRIPE_KEY).payment_intents.create(
+        {"amount": 700, "currency": "jpy", "metadata": strange}
+    )
+    return given
+
+
+def a_stray_code(stage: Stage) -> Given:
+    given = a_guest_in_house(stage)
+    stage.house.providers.locks.create_code(
+        device_id="haneda-capsule-a01",
+        name=f"monban {uuid4()}",
+        pin="907531",
+        starts_at=clock.now(),
+        ends_at=clock.now() + 24 * HOUR,
+    )
+    stage.locks_rest()
+    return given
+
+
+def a_code_with_another_end(stage: Stage) -> Given:
+    given = a_guest_in_house(stage)
+    later = (clock.now() + 720 * HOUR).isoformat(timespec="seconds")
+    stage.seam.control(f"codes/{_code(stage)}/modify", {"ends_at": later})
+    return given
