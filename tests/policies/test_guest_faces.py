@@ -66,3 +66,93 @@ def test_the_deposit_asks_for_no_more_than_is_owed(deposit: int, charged: int, o
     asked = pricing.deposit_open(deposit, charged, balance)
     assert 0 <= asked <= max(0, balance)
     assert asked <= deposit or asked == 0
+
+
+AGO, LATER = NOW - timedelta(minutes=1), NOW + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("of", "key", "face"),
+    [
+        ("reserved", None, "check_in"),
+        ("reserved", "issued", "check_in"),
+        ("no_show", None, "check_in"),
+        ("admitted", None, "none"),
+        ("admitted", "requested", "preparing"),
+        ("admitted", "issued", "shown"),
+        ("admitted", "missing", "missing"),
+        ("admitted", "failed", "refused"),
+        ("admitted", "revoking", "leaving"),
+        ("admitted", "revoked", "gone"),
+        *(
+            (over, key, face)
+            for over in ("departed", "cancelled")
+            for key, face in (
+                (None, "none"),
+                ("failed", "none"),
+                ("requested", "leaving"),
+                ("issued", "leaving"),
+                ("missing", "leaving"),
+                ("revoking", "leaving"),
+                ("revoked", "gone"),
+            )
+        ),
+    ],
+)
+def test_the_door_by_stay_and_key(of: str, key: str | None, face: str) -> None:
+    assert door_code.face(of, key, AGO, LATER, NOW) == face
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "face"),
+    [
+        (None, LATER, "early"),
+        (AGO, None, "early"),
+        (LATER, LATER, "early"),
+        (NOW, LATER, "shown"),
+        (AGO, NOW, "over"),
+        (AGO, AGO, "over"),
+    ],
+)
+def test_the_code_from_its_first_to_before_its_last_instant(
+    begins: datetime | None, ends: datetime | None, face: str
+) -> None:
+    assert door_code.face("admitted", "issued", begins, ends, NOW) == face
+
+
+@pytest.mark.parametrize(
+    ("state", "face"),
+    [
+        (None, "nothing"),
+        ("open", "declined"),
+        ("processing", "slow"),
+        ("unknown", "slow"),
+        ("succeeded", "paid"),
+        ("canceled", "given_up"),
+        ("refund_owed", "returned"),
+        ("refunded", "returned"),
+    ],
+)
+def test_the_payment_by_its_state(state: str | None, face: str) -> None:
+    hour = timedelta(hours=1)
+    assert payment_face.face(state, "card_declined", hour) == face
+    assert payment_face.is_waiting("holding")
+    assert payment_face.is_waiting("slow")
+    assert not payment_face.is_waiting("declined")
+
+
+@pytest.mark.parametrize(
+    ("due", "charged", "balance", "asked"),
+    [
+        (2000, 6000, 6000, 2000),  # nothing came yet
+        (2000, 6000, 5500, 1500),  # 500 came
+        (2000, 6000, 4000, 0),  # the deposit came
+        (2000, 6000, 1000, 0),
+        (6000, 6000, 6000, 6000),
+        (2000, 1000, 1000, 1000),  # a price that fell below its deposit
+        (0, 6000, 6000, 0),
+        (2000, 0, 0, 0),
+    ],
+)
+def test_the_deposit_that_is_open(due: int, charged: int, balance: int, asked: int) -> None:
+    assert pricing.deposit_open(due, charged, balance) == asked
