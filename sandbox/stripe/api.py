@@ -73,6 +73,8 @@ class Api:
         except ApiError as error:
             reply = _error_reply(error)
         except CutConnection:
+            if fault is not None and fault.mode == "stall":
+                note["status"] = 0  # the silence is over
             raise
         except Exception:
             # A fault of the stand-in itself: seen on stderr, and by the caller as Stripe's 500.
