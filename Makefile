@@ -10,7 +10,7 @@ UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 # Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run reset test walkthrough proofs sabotage mutants check fix translations docs lock
+.PHONY: help setup run reset test walkthrough proofs sabotage mutants bench bench-peers check fix translations docs lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
@@ -20,6 +20,7 @@ help:
 	@echo 'make proofs        kill, race and cut real processes; the promises of the edges hold'
 	@echo 'make sabotage      break a promise at a time and see which check turns red'
 	@echo 'make mutants       small faults in what decides: which of them no test sees; ARGS="verbs/stays"'
+	@echo 'make bench         what it costs beside a hand-written loop; ARGS="events outbox"'
 	@echo 'make check         lint, types, layers, templates, translations, migrations'
 	@echo 'make fix           format, and fix what the linter can'
 	@echo 'make translations  bring new messages into the catalogues'
@@ -52,6 +53,9 @@ sabotage: setup
 
 mutants: setup
 	@exec $(OURS) -m sandbox.mutation $(ARGS)
+
+bench: setup
+	@exec $(OURS) -m benchmarks $(ARGS)
 
 check: setup
 	@exec $(OURS) -m sandbox.check

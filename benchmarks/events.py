@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import nullcontext
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -19,7 +20,7 @@ from portal.jobs.house import House
 EVENTS = 150
 
 
-def measure(ground: Ground) -> Figure:
+def measure(ground: Ground) -> list[Figure]:
     house = _house(ground)
 
     def ours() -> Any:
@@ -30,7 +31,7 @@ def measure(ground: Ground) -> Figure:
         stored(ground, paid(ground, EVENTS))
         return lambda: _loop(ground.app_url)
 
-    return rates("webhook events applied", EVENTS, ours, floor)
+    return [rates("webhook events applied", EVENTS, ours, floor)]
 
 
 def _house(ground: Ground) -> House:
@@ -59,7 +60,7 @@ def paid(ground: Ground, many: int) -> list[dict[str, Any]]:
         """,
         {"house": ground.house, "stays": arrivals(ground, many, paid=False)},
     )
-    return [_event(*row, ground.house) for row in rows]
+    return [_event(intent, payment, stay, ground.house) for intent, payment, stay in rows]
 
 
 def _event(intent: str, payment: UUID, stay: UUID, house: UUID) -> dict[str, Any]:
@@ -115,7 +116,7 @@ _CLAIM = """
         where state = 'processing' and next_attempt_at <= now() and claimed_at is null
         order by next_attempt_at limit 1 for update skip locked
     )
-    returning id, event_id, payload
+    returning id, payload
 """
 _FIND = """
     select found.payment_id, set_config('app.facility_id', found.facility_id::text, true)
@@ -161,10 +162,10 @@ _COMPLETE = """
 """
 
 
-def _loop(url: str) -> None:
+def _loop(url: str, *, forever: bool = False) -> None:
     token = uuid4()
     with psycopg.connect(url) as wire:
-        while _one(wire, token):
+        while _one(wire, token) or forever:
             pass
 
 
@@ -174,7 +175,7 @@ def _one(wire: psycopg.Connection, token: UUID) -> bool:
         claimed = wire.execute(_CLAIM, {"token": token}).fetchone()
         if claimed is None:
             return False
-        event_row, event_id, payload = claimed
+        event_row, payload = claimed
         intent = json.loads(payload)["data"]["object"]
         found = wire.execute(_FIND, {"intent": intent["id"]}).fetchone()
         assert found is not None
@@ -196,3 +197,7 @@ def _one(wire: psycopg.Connection, token: UUID) -> bool:
         audit = {"machine": "webhook_event", "subject": event_row, "event": "completed"}
         wire.execute(_AUDIT, {**audit, "from": "processing", "to": "completed"})
     return True
+
+
+if __name__ == "__main__":
+    _loop(os.environ["BARE_DATABASE"], forever=True)

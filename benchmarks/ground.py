@@ -33,7 +33,8 @@ class Ground:
     owner: psycopg.Connection
     """Fills tables in bulk, without triggers; measures nothing."""
     house: UUID
-    door_no: int
+    folder: Path
+    """Gone when the ground is."""
 
 
 @contextmanager
@@ -48,11 +49,11 @@ def opened(past: int) -> Iterator[Ground]:
             made = factory.create_app(config.from_environment(env))
             with psycopg.connect(_libpq(env["DATABASE_OWNER_URL"]), autocommit=True) as owner:
                 owner.execute("set session_replication_role = replica")
-                house, door_no = _facility(owner)
+                house = _facility(owner)
                 _past(owner, house, past)
                 app_url = _libpq(env["DATABASE_URL"])
                 with made.app_context():
-                    yield Ground(made, env, app_url, owner, house, door_no)
+                    yield Ground(made, env, app_url, owner, house, Path(folder))
         finally:
             server.stop()
             queue.stop()
@@ -82,8 +83,8 @@ def _libpq(url: str) -> str:
     return url.replace("postgresql+psycopg", "postgresql")
 
 
-def _facility(owner: psycopg.Connection) -> tuple[UUID, int]:
-    """One house in Tokyo with one door. Returns its id and the door's number."""
+def _facility(owner: psycopg.Connection) -> UUID:
+    """One house in Tokyo with one door."""
     row = owner.execute(
         """
         with house as (
@@ -92,11 +93,12 @@ def _facility(owner: psycopg.Connection) -> tuple[UUID, int]:
         )
         insert into doors (facility_id, name_ja, name_en, device_id)
         select id, '入口', 'Entrance', 'bench' from house
-        returning facility_id, no
+        returning facility_id
         """
     ).fetchone()
     assert row is not None
-    return row[0], row[1]
+    house: UUID = row[0]
+    return house
 
 
 def _past(owner: psycopg.Connection, house: UUID, stays: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import event
 
@@ -15,18 +15,19 @@ from portal.db import db
 
 ROUNDS = 5
 
+Unit = Literal["a second", "ms"]
 Work = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Medians of the rounds. `ratio` is ours to the floor, above 1 where ours is the better."""
+    """Medians of the rounds. `ratio` is of speeds, ours to the floor's: above 1 ours is faster."""
 
     name: str
     ours: float
     floor: float
     ratio: float
-    unit: str
+    unit: Unit
     statements: float | None = None
     """SQL statements of ours for each unit of work."""
 
@@ -34,35 +35,42 @@ class Figure:
         return {key: value for key, value in asdict(self).items() if key != "name"}
 
 
-def rates(name: str, count: int, ours: Callable[[], Work], floor: Callable[[], Work]) -> Figure:
-    """How many a second. `ours` and `floor` make the work of one round, unmeasured; what they
-    return does it. Which of them goes first changes with the round."""
-    seen: list[tuple[float, float]] = []
-    ours()()  # a first time of each is nobody's: caches fill, plans are made
+def rates(
+    name: str,
+    count: int,
+    ours: Callable[[], Work],
+    floor: Callable[[], Work],
+    unit: Unit = "a second",
+) -> Figure:
+    """`ours` and `floor` make the work of one round, unmeasured; what they return does it. Which
+    goes first changes with the round."""
+    ours()()  # the first time is nobody's: caches fill, plans are made
     floor()()
-    said = 0
+    pairs: list[tuple[float, float]] = []
     for turn in range(ROUNDS):
-        with counted() as statements:
-            first = ours() if turn % 2 else None
-        did_floor = _rate(count, floor()) if first is None else None
-        with counted() as statements:
-            did_ours = _rate(count, first or ours())
-        said = len(statements)
-        seen.append((did_ours, did_floor or _rate(count, floor())))
+        order = (ours, floor) if turn % 2 else (floor, ours)
+        took = {make: _seconds(make()) for make in order}
+        pairs.append((took[ours], took[floor]))
+    with counted() as statements:
+        ours()()
     return Figure(
         name,
-        median(one for one, _ in seen),
-        median(other for _, other in seen),
-        median(one / other for one, other in seen),
-        "a second",
-        said / count,
+        median(_shown(seconds, count, unit) for seconds, _ in pairs),
+        median(_shown(seconds, count, unit) for _, seconds in pairs),
+        median(theirs / mine for mine, theirs in pairs),
+        unit,
+        len(statements) / count,
     )
 
 
-def _rate(count: int, work: Work) -> float:
+def _seconds(work: Work) -> float:
     began = time.perf_counter()
     work()
-    return count / (time.perf_counter() - began)
+    return time.perf_counter() - began
+
+
+def _shown(seconds: float, count: int, unit: Unit) -> float:
+    return count / seconds if unit == "a second" else seconds * 1000 / count
 
 
 @contextmanager
