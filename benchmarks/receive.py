@@ -1,0 +1,117 @@
+"""The webhook route, served, beside a bare Flask route that stores the same row; and the whole way
+of an event, from HTTP to completed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import closing
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from benchmarks import events
+from benchmarks.ground import Ground
+from benchmarks.pair import Figure, Work, rates
+from sandbox import parts
+from sandbox.process import Part, answers, says_where, start
+
+EVENTS = 300
+SECRET = "whsec_bench"
+PATIENCE = 120
+
+
+def measure(ground: Ground) -> list[Figure]:
+    portal, bare = parts.portal(ground.env, threads=4), _bare(ground)
+    worker, loop = parts.worker(ground.env), _loop(ground)
+    try:
+        _only(None, worker, loop)
+        received = rates(
+            "webhook events received",
+            EVENTS,
+            lambda: _posting(ground, portal.url),
+            lambda: _posting(ground, bare.url),
+        )
+        ground.owner.execute("delete from webhook_events where state = 'processing'")
+        whole = rates(
+            "webhook events, HTTP to completed",
+            EVENTS,
+            lambda: _to_the_end(ground, portal.url, worker, loop),
+            lambda: _to_the_end(ground, bare.url, loop, worker),
+        )
+    finally:
+        for part in (portal, bare, worker, loop):
+            part.kill()
+    return [replace(figure, statements=None) for figure in (received, whole)]
+
+
+def _only(awake: Part | None, *all_of_them: Part) -> None:
+    """Of two that do the same work, one sleeps while the other is measured."""
+    for part in all_of_them:
+        os.killpg(part.process.pid, signal.SIGCONT if part is awake else signal.SIGSTOP)
+
+
+def _bare(ground: Ground) -> Part:
+    argv = [sys.executable, "-m", "gunicorn", "benchmarks.bare:app", "--bind", "127.0.0.1:0"]
+    part = start(
+        "bare",
+        [*argv, "--workers", "1", "--threads", "4", "--worker-class", "gthread"],
+        log=ground.folder / "bare.log",
+        env={"BARE_DATABASE": ground.app_url},
+        ready=lambda part: says_where(part) and answers(f"{part.url}/healthz"),
+    )
+    return part.wait()
+
+
+def _loop(ground: Ground) -> Part:
+    return start(
+        "loop",
+        [sys.executable, "-m", "benchmarks.events"],
+        log=ground.folder / "loop.log",
+        env={"BARE_DATABASE": ground.app_url},
+        ready=lambda part: part.running,
+    ).wait()
+
+
+def _posting(ground: Ground, url: str) -> Work:
+    """So many deliveries, one after the other over one connection."""
+    bodies = [json.dumps(one).encode() for one in events.paid(ground, EVENTS)]
+    return lambda: _post_all(url, bodies)
+
+
+def _post_all(url: str, bodies: list[bytes]) -> None:
+    with closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)) as wire:
+        for raw in bodies:
+            headers = {"Content-Type": "application/json", "Stripe-Signature": _signature(raw)}
+            wire.request("POST", "/webhooks/stripe", raw, headers)
+            answer = wire.getresponse()
+            said = answer.read()
+            if (answer.status, said) != (200, b"received"):
+                raise RuntimeError(f"{answer.status} {said!r}")
+
+
+def _signature(raw: bytes) -> str:
+    now = int(time.time())
+    digest = hmac.new(SECRET.encode(), f"{now}.".encode() + raw, hashlib.sha256).hexdigest()
+    return f"t={now},v1={digest}"
+
+
+def _to_the_end(ground: Ground, url: str, ours: Part, other: Part) -> Work:
+    """Post while a process beside us applies, and wait until all of it is completed."""
+    post = _posting(ground, url)
+    _only(ours, ours, other)
+
+    def work() -> None:
+        post()
+        while ground.owner.execute(_WAITING).fetchone():
+            time.sleep(0.01)
+
+    return work
+
+
+_WAITING = "select 1 from webhook_events where state = 'processing' limit 1"
