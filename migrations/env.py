@@ -17,8 +17,13 @@ def owner_url() -> str:
     return sqlalchemy_url(url)
 
 
+LOCK_TIMEOUT = "-c lock_timeout=5s"
+"""A change of a table waits for whoever uses it, and everybody else waits behind the change. Past
+this the upgrade stops, with nothing changed, and is run again at a calmer time."""
+
+
 def run() -> None:
-    engine = create_engine(owner_url())
+    engine = create_engine(owner_url(), connect_args={"options": LOCK_TIMEOUT})
     with engine.connect() as connection:
         context.configure(
             connection=connection,

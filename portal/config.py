@@ -35,6 +35,7 @@ class Config:
     seam_webhook_secrets: tuple[str, ...] = field(repr=False)
     smtp_url: str = field(repr=False)
     mail_from: str
+    mail_archive_url: str | None
     line_channel_token: str | None = field(repr=False)
     line_api_base: str | None
     webhook_mode: WebhookMode
@@ -70,6 +71,7 @@ def from_environment(env: Mapping[str, str] | None = None) -> Config:
         seam_webhook_secrets=_split(values.get("SEAM_WEBHOOK_SECRET", "")),
         smtp_url=values.get("SMTP_URL", ""),
         mail_from=values.get("MAIL_FROM", "monban@localhost.localdomain"),
+        mail_archive_url=values.get("MAIL_ARCHIVE_URL") or None,
         line_channel_token=values.get("LINE_CHANNEL_TOKEN") or None,
         line_api_base=values.get("LINE_API_BASE") or None,
         webhook_mode=_webhook_mode(values.get("WEBHOOK_MODE", "queued")),

@@ -82,6 +82,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     "PAYMENT_RESOLVED": (APPLIED, _l("The fate of the payment is known now.")),
     "PAYMENT_STILL_UNKNOWN": (REFUSED, _l("The payment provider could not tell yet.")),
+    "PAYMENT_NOT_THERE": (
+        REFUSED,
+        _l("The provider has no such payment. Look at its account; if it is right, close this."),
+    ),
     "PAYMENT_STATE_CHANGED": (
         CONFLICT,
         _l("This payment changed meanwhile. Nothing was done."),
@@ -153,6 +157,7 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     # messages and machinery
     "MESSAGE_REQUEUED": (APPLIED, _l("The message will be sent.")),
     "MESSAGE_DROPPED": (APPLIED, _l("The message will not be sent.")),
+    "MESSAGE_RECORDED": (APPLIED, _l("The message was delivered; it is recorded as sent.")),
     "MESSAGE_NOT_WAITING": (NOOP, _l("This message waits for nobody.")),
     "EVENT_REPLAYED": (APPLIED, _l("The event will be worked on again.")),
     "EVENT_ALREADY_HANDLED": (NOOP, _l("Somebody has dealt with this already.")),

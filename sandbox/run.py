@@ -68,7 +68,7 @@ class House:
                 log=self.log("mail"),
                 wait=False,
             )
-            self.keep(mail, SMTP_URL=mail.also["smtp"])
+            self.keep(mail, SMTP_URL=mail.also["smtp"], MAIL_ARCHIVE_URL=mail.url)
         if "SEAM_API_KEY" not in self.given:
             doors = [f"--device={device_id}={name}" for device_id, name in DEVICES.items()]
             key = ("--api-key", self.env["SEAM_API_KEY"])

@@ -8,6 +8,7 @@ down_revision = "0003"
 
 def upgrade() -> None:
     with op.get_context().autocommit_block():
+        op.execute("set lock_timeout = 0")  # it waits for others, and nobody waits for it
         # What a cancelled build left is not valid, and "if not exists" would keep it.
         op.execute("drop index concurrently if exists ix_outbox_mailed")
         op.execute(

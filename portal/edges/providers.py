@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from portal.config import Config
 from portal.edges.locks.adapter import SeamLocks
 from portal.edges.locks.port import Locks
+from portal.edges.mail_archive.adapter import HttpMailArchive
+from portal.edges.mail_archive.port import MailArchive
 from portal.edges.payments.adapter import StripePayments
 from portal.edges.payments.port import Payments
 
@@ -13,11 +15,15 @@ from portal.edges.payments.port import Payments
 class Providers:
     payments: Payments
     locks: Locks
+    mail_archive: MailArchive | None = None
+    """None where the mail server tells nothing of what it has taken."""
 
 
 def providers(config: Config) -> Providers:
     """No connection is opened here."""
+    archive = config.mail_archive_url
     return Providers(
         payments=StripePayments(config.stripe_secret_key, api_base=config.stripe_api_base),
         locks=SeamLocks(config.seam_api_key, endpoint=config.seam_endpoint),
+        mail_archive=HttpMailArchive(archive) if archive else None,
     )

@@ -20,8 +20,9 @@ class House:
     """A new one for each job, so that nothing of one job is seen by the next."""
 
     def desk(self, facility_id: UUID) -> Desk:
+        held = self.providers
         return Desk(
-            facility_id, self.providers.payments, self.providers.locks, self.config.public_url
+            facility_id, held.payments, held.locks, self.config.public_url, held.mail_archive
         )
 
 

@@ -5,12 +5,18 @@ command under way) is no difference: it has its own place to wait.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from uuid import UUID
 
 OURS = "monban "
 """How the name of a code of ours begins; the key's id follows."""
+
+MAILED = "@monban>"
+"""How the Message-ID of a mail of ours ends; the row's id is before it."""
+
+LOOK_BACK_MAIL = timedelta(days=3)
+"""How far back messages are compared with the archive."""
 
 UNPAID = frozenset({"requires_payment_method", "requires_confirmation", "requires_action"})
 HELD = frozenset({"succeeded", "refund_owed", "refunded"})
@@ -30,6 +36,9 @@ REFUND: Mapping[str, Collection[str]] = {
     "failed": frozenset({"failed", "canceled"}),
 }
 
+RETURNED = frozenset({"pending", "succeeded"})
+"""Refunds whose money is away. One that failed agrees with there being none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -40,6 +49,7 @@ class Found:
     payment_id: UUID | None = None
     key_id: UUID | None = None
     door_id: UUID | None = None
+    message_id: UUID | None = None
 
     @property
     def about(self) -> tuple[str, str]:
@@ -99,6 +109,8 @@ class OurKey:
     ends_at: datetime
     at_work: bool
     """A command for its lock is under way, or given up and shown as such."""
+    pin_mark: int = field(repr=False)
+    """Equal for equal digits, and tells nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,15 @@ class TheirCode:
     status: str
     ends_at: datetime | None
     errors: tuple[str, ...]
+    pin_mark: int | None = field(default=None, repr=False)
+    """None where the lock does not tell its digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class OurMessage:
+    id: UUID
+    state: str
+    """sent, unknown or dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +155,7 @@ def payments(
             yield from _payment_differs(mine, intent)
     for mine in ours.values():
         lost = mine.intent_id is not None and mine.intent_id not in there
-        if lost and mine.state != "unknown" and mine.created_at in span:
+        if lost and mine.state not in ("unknown", "canceled") and mine.created_at in span:
             said = _money(mine.state, mine)
             yield Found("payment_not_there", str(mine.id), said, "", payment_id=mine.id)
 
@@ -172,7 +193,7 @@ def refunds(
         elif mine.state in REFUND:
             yield from _refund_differs(mine, refund)
     for mine in ours:
-        taken = mine.state in REFUND and mine.provider_refund_id is not None
+        taken = mine.state in RETURNED and mine.provider_refund_id is not None
         if taken and mine.provider_refund_id not in there and mine.created_at in span:
             said = _money(mine.state, mine)
             yield Found("refund_not_there", str(mine.id), said, "", payment_id=mine.payment_id)
@@ -197,21 +218,33 @@ def codes(
     elsewhere: Collection[str] = (),
 ) -> Iterator[Found]:
     """One door. `elsewhere` names codes of other houses' keys, should two share a device."""
-    named = [code for code in theirs if key_of(code.name) and code.status != "removing"]
+    by_id = {key.provider_code_id: key for key in ours.values() if key.provider_code_id}
+    named = [
+        code
+        for code in theirs
+        if (key_of(code.name) or code.id in by_id) and code.status != "removing"
+    ]
     for code in named:
-        key = ours.get(code.name)
+        key = by_id.get(code.id) or ours.get(code.name)  # a code may have been renamed there
         if (key is None and code.name in elsewhere) or (key is not None and key.at_work):
             continue
         if strays(key, code.id):
             yield _stray(key, code, door_id)
-        elif key is not None and key.state == "issued" and _other_end(key, code):
-            yield _code(key, "code_differs", _instant(code.ends_at), door_id)
+        elif key is not None and key.state == "issued":
+            yield from _code_differs(key, code, door_id, now)
     for key in ours.values():
         if key.state != "issued" or key.at_work or now >= key.ends_at:
             continue
         mine = [code for code in named if is_code_of(key, code)]
         if not any(_stands(code) for code in mine):
             yield _code(key, "code_missing", mine[0].status if mine else "", door_id)
+
+
+def _code_differs(key: OurKey, code: TheirCode, door_id: UUID, now: datetime) -> Iterator[Found]:
+    if _other_end(key, code):
+        yield _code(key, "code_differs", _instant(code.ends_at), door_id)
+    if code.pin_mark not in (None, key.pin_mark) and now < key.ends_at:
+        yield _code(key, "code_pin_differs", "other digits", door_id)
 
 
 def strays(key: OurKey | None, code_id: str) -> bool:
@@ -257,6 +290,25 @@ def _stray(key: OurKey | None, code: TheirCode, door_id: UUID) -> Found:
 def _code(key: OurKey, kind: str, theirs: str, door_id: UUID) -> Found:
     said = _instant(key.ends_at) if kind == "code_differs" else key.state
     return Found(kind, str(key.id), said, theirs, key_id=key.id, door_id=door_id)
+
+
+def messages(ours: Sequence[OurMessage], there: Collection[UUID]) -> Iterator[Found]:
+    """`ours`: those called sent within what the archive tells, and those that wait for a person."""
+    for mine in ours:
+        if mine.state == "sent" and mine.id not in there:
+            yield Found("message_not_there", str(mine.id), "sent", "", message_id=mine.id)
+        elif mine.state != "sent" and mine.id in there:
+            yield Found("message_not_here", str(mine.id), mine.state, "taken", message_id=mine.id)
+
+
+def message_of(message_id: str) -> UUID | None:
+    """The row that a Message-ID names. None: the mail is not ours."""
+    if not message_id.endswith(MAILED):
+        return None
+    try:
+        return UUID(message_id.removeprefix("<").removesuffix(MAILED))
+    except ValueError:
+        return None
 
 
 def _money(word: str, what: OurPayment | TheirPayment | OurRefund | TheirRefund) -> str:

@@ -76,7 +76,10 @@ WAITING_MESSAGE = """
     from outbox x
     where (x.dead_at is not null or x.unknown_at is not null) and x.dropped_at is null
       and x.sent_at is null and x.withdrawn_at is null and x.suppressed_at is null
+      and not exists (select 1 from divergences d
+                      where d.message_id = x.id and d.healed_at is null)
 """
+"""Not where the archive has told more: then it waits once, as a difference."""
 
 DIVERGENCES = "from divergences x where x.healed_at is null"
 
@@ -246,13 +249,15 @@ def _divergences(tx: Tx) -> Rows:
     return tx.rows(
         """
         select x.id, x.kind, x.subject, x.ours, x.theirs, x.payment_id, x.key_id,
-               coalesce(m.stay_id, k.stay_id) as stay_id, s.code as stay_code, g.name as guest,
+               coalesce(m.stay_id, k.stay_id, o.stay_id) as stay_id, s.code as stay_code,
+               g.name as guest, o.event_type,
                d.name_ja, d.name_en, x.first_seen as at
         from divergences x
         left join payments m on m.id = x.payment_id
         left join entry_keys k on k.id = x.key_id
         left join doors d on d.id = x.door_id
-        left join stays s on s.id = coalesce(m.stay_id, k.stay_id)
+        left join outbox o on o.id = x.message_id
+        left join stays s on s.id = coalesce(m.stay_id, k.stay_id, o.stay_id)
         left join guests g on g.id = s.guest_id
         where x.healed_at is null
         order by x.first_seen, x.id limit :most

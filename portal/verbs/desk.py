@@ -6,6 +6,7 @@ from uuid import UUID
 
 from portal.db import Isolation, Tx, transaction
 from portal.edges.locks.port import Locks
+from portal.edges.mail_archive.port import MailArchive
 from portal.edges.payments.port import Payments
 
 
@@ -18,6 +19,7 @@ class Desk:
     payments: Payments
     locks: Locks
     public_url: str
+    mail_archive: MailArchive | None = None
 
     def transaction(self, isolation: Isolation = "READ COMMITTED") -> AbstractContextManager[Tx]:
         return transaction(self.facility_id, isolation=isolation)

@@ -80,6 +80,19 @@ def record_external(tx: Tx, payment_id: UUID, answer: ProviderRefund) -> Outcome
     return record(tx, PROVIDER, refund_id, answer)
 
 
+def lost(tx: Tx, actor: Actor, refund_id: UUID, why: str) -> Outcome:
+    """pending, succeeded → failed: the provider has no such refund. Asked by a person."""
+    refund = tx.get(Refund, refund_id, lock=True)
+    if refund is None:
+        return Refused(Code.NOT_FOUND)
+    if refund.state not in ("pending", "succeeded"):
+        return Noop(Code.REFUND_RECORDED, subject=refund_id)
+    if not move_refund(tx, actor, refund, "provider_failed", {"failure": why}):
+        return Conflict(Code.REFUND_STATE_CHANGED, standing(tx, MACHINE, refund_id))
+    _after(tx, actor, refund, "provider_failed")
+    return Applied(Code.REFUND_FAILED, to="failed", subject=refund_id)
+
+
 def hear(tx: Tx, payment_id: UUID, answer: ProviderRefund) -> Outcome:
     """The provider speaks of a refund of this payment: ours by its metadata, else an external."""
     named = answer.metadata.get("refund_id", "")

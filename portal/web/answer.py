@@ -73,7 +73,8 @@ def reading() -> Iterator[Tx]:
 def desk() -> Desk:
     config: Config = current_app.extensions["monban.config"]
     held: Providers = current_app.extensions["monban.providers"]
-    return Desk(access.facility().id, held.payments, held.locks, config.public_url)
+    house = access.facility().id
+    return Desk(house, held.payments, held.locks, config.public_url, held.mail_archive)
 
 
 # Answering ------------------------------------------------------------------------------------

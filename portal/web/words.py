@@ -124,12 +124,18 @@ DIVERGENCES: Mapping[str, Any] = {
     "code_stray": _l("A code on the lock that belongs to nobody now"),
     "code_missing": _l("A key whose code is not on the lock"),
     "code_differs": _l("A code that ends at another time on the lock"),
+    "code_pin_differs": _l("A code whose digits are others on the lock"),
+    "message_not_here": _l("A message that was delivered, and that we do not call sent"),
+    "message_not_there": _l("A message that we call sent, and that the mail server does not have"),
 }
 
 DIVERGENCE_VERBS: Mapping[str, Any] = {
     "code_stray": _l("Remove the code from the lock"),
     "code_missing": _l("Ask the lock now"),
     "code_differs": _l("Set the time once more"),
+    "code_pin_differs": _l("Order a new code"),
+    "message_not_here": _l("Record it as sent"),
+    "message_not_there": _l("Send it once more"),
 }
 """The button of each kind; money is asked after."""
 

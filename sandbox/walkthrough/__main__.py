@@ -12,12 +12,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="monban-walkthrough-") as folder:
         # Read when the sandbox is imported: this house keeps its data apart from `make run`'s.
         os.environ["MONBAN_VAR"] = folder
-        from sandbox.walkthrough import house, journeys
+        from sandbox.walkthrough import house, walk
         from sandbox.walkthrough.told import Teller
 
         with house.opened(Path(folder)) as open_house:
             teller = Teller()
-            journeys.walk(open_house, teller)
+            walk.through(open_house, teller)
             return teller.verdict()
 
 

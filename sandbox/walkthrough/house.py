@@ -1,19 +1,27 @@
-"""The isolated house, and the three doors from outside: HTTP, the mail server, the lock server."""
+"""The isolated house, and the doors from outside: HTTP, the mail server, the providers' control
+doors; and the two that an operator has, the command line and the database as its owner."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import requests
 
 from sandbox.mail import MailDevInbox
 from sandbox.run import House
 from sandbox.var import Ports
 from sandbox.walkthrough.visitor import Visitor
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass
@@ -37,6 +45,7 @@ class Control:
 class OpenHouse:
     base: str
     told: dict[str, Any]
+    env: dict[str, str]
     stripe: Control
     seam: Control
     mail: MailDevInbox
@@ -48,6 +57,42 @@ class OpenHouse:
         page = visitor.open("/staff/sign-in")
         visitor.submit(page, "/sign-in", email=person["email"], password=person["password"])
         return visitor
+
+    def reconcile(self) -> dict[str, Any]:
+        """What an operator does: the books compared now, outside the portal's processes."""
+        command = [sys.executable, "-m", "flask", "--app", "app", "reconcile", "--json"]
+        done = subprocess.run(
+            [*command, "--settle", "3"],
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        lines = done.stdout.splitlines()
+        if not lines:
+            raise RuntimeError(done.stderr[-2000:])
+        told: dict[str, Any] = json.loads(lines[-1])
+        told["exit"] = done.returncode
+        return told
+
+    def as_owner(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
+        """What somebody with the owner's password does to the database, past the portal."""
+        with psycopg.connect(self.env["DATABASE_OWNER_URL"], autocommit=True) as wire:
+            done = wire.execute(sql, params)
+            return done.fetchall() if done.description else []
+
+    def ask_lock(self, door: str, **order: Any) -> dict[str, Any]:
+        """As another program with a key to the lock controller would."""
+        answer = requests.post(
+            f"{self.seam.url}{door}",
+            json=order,
+            headers={"Authorization": f"Bearer {self.env['SEAM_API_KEY']}"},
+            timeout=20,
+        )
+        answer.raise_for_status()
+        said: dict[str, Any] = answer.json()
+        return said
 
     def guest(self, language: str) -> Visitor:
         return Visitor(self.base, language)
@@ -75,6 +120,7 @@ def opened(folder: Path) -> Iterator[OpenHouse]:
         yield OpenHouse(
             base=house.address,
             told=told,
+            env={**os.environ, **house.env},
             stripe=Control(house.part("stripe").also.get("control", house.part("stripe").url)),
             seam=Control(house.part("seam").url),
             mail=MailDevInbox(house.part("mail").url),

@@ -1,4 +1,4 @@
-"""The journeys: the main job in English and in Japanese, then what goes wrong."""
+"""The journeys of guests: the main job in English and in Japanese, then what goes wrong."""
 
 from __future__ import annotations
 
@@ -17,16 +17,6 @@ DEVICES = {"M": "haneda-men", "W": "haneda-women", "L": "haneda-lounge"}
 TOKYO = ZoneInfo("Asia/Tokyo")
 QUARANTINE = "前のお客様の鍵"
 """How the desk is told so; `SPACE_QUARANTINED` in Japanese."""
-
-
-def walk(house: OpenHouse, teller: Teller) -> None:
-    day = Journeys(house, teller)
-    teller.journey("A booking with a deposit, in English", day.in_english)
-    teller.journey("A walk-in who pays in cash, in Japanese", day.in_japanese)
-    teller.journey("A forged return", day.forged_return)
-    teller.journey("One event three times, and out of order", day.repeated_events)
-    teller.journey("The payment provider is down at a refund", day.provider_down)
-    teller.journey("The lock controller is down at check-in", day.controller_down)
 
 
 class Journeys:
@@ -171,13 +161,14 @@ class Journeys:
 
     # What people do ---------------------------------------------------------------------------
 
-    def book(self, name: str, language: str, *, price: int, **more: Any) -> Page:
-        """A stay from five minutes ago until tomorrow, in a free space; returns its page."""
-        begins = datetime.now(TOKYO) - timedelta(minutes=5)
+    def book(self, name: str, language: str, *, price: int, days: int = 0, **more: Any) -> Page:
+        """A stay from five minutes ago until tomorrow, in a free space; returns its page. Not for
+        now but in so many `days`, a space that is taken tonight will do."""
+        begins = datetime.now(TOKYO) - timedelta(minutes=5) + timedelta(days=days)
         ends = begins + timedelta(days=1)
         page = self.desk.open("/staff/stays/new")
         if "space_id" not in more:
-            self.space, self.device = self.free_space(page)
+            self.space, self.device = self.free_space(page, tonight=not days)
         usual = {"deposit": 0, "source": "desk", "email": "", "space_id": self.space}
         made = self.desk.submit(
             page,
@@ -195,11 +186,11 @@ class Journeys:
         self.teller.proof(f"{name} has a stay", "/g/" in made.text, made.url.rsplit("/", 1)[-1])
         return made
 
-    def free_space(self, page: Page) -> tuple[str, str]:
+    def free_space(self, page: Page, *, tonight: bool = True) -> tuple[str, str]:
         """The last one on offer that is neither taken nor resting, and the lock of its door."""
         for value, label in reversed(page.form("/stays").choices["space_id"]):
             code = re.search(r"\b([MWL])\d\d\b", label)
-            if code and "（" not in label and "(" not in label:
+            if code and not (tonight and ("（" in label or "(" in label)):
                 return value, DEVICES[code.group(1)]
         raise LookupError("no space is free")
 

@@ -1,20 +1,32 @@
 """The books beside the far side: each kind of difference planted there, found, shown, healed."""
 
 import json
+import smtplib
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import pytest
 from flask import Flask
 
 from portal import clock
+from portal.edges.channels import Channels
+from portal.edges.mail.adapter import SmtpMail
+from portal.edges.mail_archive.adapter import HttpMailArchive
+from portal.jobs import house as house_of
 from portal.jobs import sweeps
 from portal.jobs.house import House
 from portal.jobs.reconcile import Told, reconcile
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.queries import attention
 from portal.verbs import divergences, stays
+from sandbox import parts
+from sandbox.mail import MailDevInbox
+from sandbox.process import Part
 from sandbox.seam.running import Running, eventually
 from sandbox.stripe.testing import StandIn, client
 from tests.cast import Booked, Cast
@@ -130,7 +142,7 @@ def test_a_payment_that_is_in_nobodys_books(
         pay(stripe, made.id)
     assert dict(look(worker).new) == {"payment_not_here": 1}
     assert shown(cast) == ["payment_not_here"]
-    assert isinstance(resolve(worker, cast, owner), Refused)
+    assert resolve(worker, cast, owner) == Refused(Code.NOT_PERMITTED)  # nobody here can ask
     with cast.transaction(cast.osaka.id) as tx:
         row = owner.one("select id from divergences")
         assert divergences.let_be(tx, cast.sato.actor, row) == Refused(Code.NOT_FOUND)
@@ -154,6 +166,33 @@ def test_a_payment_that_the_provider_does_not_have_or_tells_otherwise(
     )
     assert dict(look(worker).new) == {"payment_differs": 1}
     assert "10001" in owner.one("select ours from divergences where healed_at is null")
+
+
+@pytest.mark.parametrize("money", ["none", "taken"])
+def test_an_attempt_whose_intent_is_nowhere_ends_and_money_never_vanishes(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked,
+    money: str,
+) -> None:  # fmt: skip
+    """Nobody can pay an intent that does not exist. What is booked as paid stays booked: the
+    provider may be asked with the wrong account's key."""
+    opened(worker, cast, owner, cast.book(price=5000, space="A02"))
+    lost = "state = 'open'" if money == "none" else "state = 'succeeded'"
+    owner.run(
+        "update payments set intent_id = 'pi_never_was',"
+        f" created_at = created_at - interval '10 minutes' where {lost}"
+    )
+    assert look(worker).new["payment_not_there"] == 1
+    before = owner.one("select sum(amount) from ledger_lines")
+    row, of = owner.row("select id, payment_id from divergences where kind = 'payment_not_there'")
+    said = divergences.resolve(worker.desk(cast.tokyo.id), cast.sato.actor, row)
+    state = owner.one("select state from payments where id = %s", of)
+    if money == "none":
+        assert (said.code, state) == (Code.PAYMENT_RESOLVED, "canceled")
+    else:
+        assert (said, state) == (Refused(Code.PAYMENT_NOT_THERE), "succeeded")
+        assert isinstance(do(cast, divergences.let_be, row), Applied)
+    assert owner.one("select sum(amount) from ledger_lines") == before
+    assert look(worker).new.get("payment_not_there", 0) == 0
 
 
 def test_a_refund_made_in_the_dashboard(
@@ -183,7 +222,45 @@ def test_a_refund_that_failed_later_and_one_that_never_was(
         "update refunds set provider_refund_id = 're_never_was',"
         " created_at = created_at - interval '10 minutes'"
     )
+    assert look(worker).open == 0  # none is away by either's word
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_refund_that_the_charge_does_not_have(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked,
+    named: bool,
+) -> None:  # fmt: skip
+    """Where one bears its name, ours was told the wrong id. Where none does, the money is here
+    still: it is owed again."""
+    owner.run(
+        "update refunds set provider_refund_id = 're_never_was',"
+        " created_at = created_at - interval '10 minutes'"
+    )
+    if not named:
+        stripe.post("reset")
+        paid_again = client(stripe.base, STRIPE_KEY).payment_intents.create(
+            {"amount": 10_000, "currency": "jpy", "payment_method": "pm_card_visa",
+             "confirm": True, "return_url": "https://example.com/back",
+             "metadata": metadata_of(owner)}
+        )  # fmt: skip
+        owner.run("update payments set intent_id = %s", paid_again.id)
     assert dict(look(worker).new) == {"refund_not_there": 1}
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    state, code = owner.row("select state, provider_refund_id from refunds")
+    if named:
+        assert (said.code, state) == (Code.REFUND_RECORDED, "succeeded")
+        assert code == stripe.get("objects")["refund"][0]["id"]
+    else:
+        assert (said.code, state) == (Code.REFUND_FAILED, "failed")
+        assert owner.one("select sum(amount) from ledger_lines where refund_id is not null") == 0
+    assert look(worker).open == 0
+
+
+def metadata_of(owner: Owner) -> dict[str, str]:
+    row = owner.row("select id, purpose, subject_id, facility_id from payments")
+    names = ("payment_id", "purpose", "subject", "facility")
+    return dict(zip(names, map(str, row), strict=True))
 
 
 def test_a_provider_that_is_away_heals_and_raises_nothing(
@@ -194,7 +271,7 @@ def test_a_provider_that_is_away_heals_and_raises_nothing(
     stripe.post("listening", open=False)
     seam.control("down", {"down": True})
     told = look(worker)
-    assert (told.open, told.healed, told.unread, told.doors) == (1, 0, 7, 0)
+    assert (told.open, told.healed, told.unread, told.doors) == (1, 0, 8, 0)
     assert resolve(worker, cast, owner) == Refused(Code.BILLING_UNAVAILABLE)
     stripe.post("listening", open=True)
     seam.control("down", {"down": False})
@@ -329,6 +406,185 @@ def test_no_digits_are_kept(
     assert pin_of(owner) not in kept
 
 
+@pytest.mark.parametrize("also", [{}, {"name": "Front"}])
+def test_other_digits_on_the_lock(
+    cast: Cast, worker: House, seam: Running, stripe: StandIn, owner: Owner, house: Booked,
+    also: dict[str, str],
+) -> None:  # fmt: skip
+    """Somebody changed them in the lock's own app, and may have renamed the code as well. The
+    guest stands before a door that her code does not open: she gets a new one."""
+    (code,) = on_lock(seam)
+    was = pin_of(owner)
+    seam.control(f"codes/{code}/modify", {"code": "907531"} | also)
+    assert dict(look(worker).new) == {"code_pin_differs": 1}
+    assert shown(cast) == ["code_pin_differs"]
+    kept = str(owner.rows("select d::text from divergences d"))
+    assert "907531" not in kept
+    assert was not in kept
+    row = owner.one("select id from divergences")
+    assert do(cast, divergences.let_be, row) == Refused(Code.NOT_PERMITTED)
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.KEY_ORDERED
+    assert settle_locks(worker, owner, lambda: sorted(states(owner)) == ["issued", "revoked"], 30)
+    assert [one["code"] == "907531" for one in codes_on_locks(seam)] == [False]
+    assert (look(worker).open, shown(cast)) == (0, [])
+
+
+# Mail -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def maildev() -> Iterator[Part]:
+    """A mail server that tells what it has taken."""
+    part = parts.maildev()
+    yield part
+    part.stop()
+
+
+@pytest.fixture
+def mailed(
+    cast: Cast, worker: House, owner: Owner, maildev: Part, stripe: StandIn, seam: Running
+) -> House:
+    """Three guests have been written to, a while ago; somebody else long before."""
+    inbox = MailDevInbox(maildev.url)
+    inbox.clear()
+    an_old_mail(maildev)
+    made = replace(
+        worker,
+        providers=replace(worker.providers, mail_archive=HttpMailArchive(maildev.url)),
+        channels=Channels(SmtpMail(maildev.also["smtp"], sender="monban@localhost.example"), None),
+    )
+    house_of.open_house(made)
+    for space in ("A01", "A02", "A03"):
+        cast.book(price=0, space=space)
+    assert work(made, "outbox") == 3
+    owner.run("update outbox set sent_at = sent_at - interval '40 seconds'")
+    assert eventually(lambda: len(inbox.all()) == 4, 30)
+    assert (look(made).open, look(made).unread) == (0, 0)
+    return made
+
+
+def an_old_mail(maildev: Part) -> None:
+    """The archive tells of everything since then."""
+    server = urlsplit(maildev.also["smtp"])
+    with smtplib.SMTP(str(server.hostname), int(server.port or 0)) as session:
+        date = format_datetime(datetime.now(UTC) - timedelta(hours=1))
+        text = f"Date: {date}\r\nSubject: not ours\r\n\r\nA mail of somebody else."
+        session.sendmail("a@shop.example", ["b@shop.example"], text)
+
+
+def forget(maildev: Part, message: Any) -> None:
+    """The mail server loses a mail that it had taken over."""
+    inbox = MailDevInbox(maildev.url)
+    (mail,) = [
+        one for one in inbox.all() if one["headers"].get("message-id") == f"<{message}@monban>"
+    ]
+    inbox.remove(mail["id"])
+
+
+def newest(owner: Owner) -> Any:
+    return owner.one("select id from outbox order by sent_at desc, id desc limit 1")
+
+
+def test_a_message_that_we_call_sent_and_the_archive_lacks(
+    cast: Cast, mailed: House, owner: Owner, maildev: Part
+) -> None:
+    message = newest(owner)
+    forget(maildev, message)
+    assert dict(look(mailed).new) == {"message_not_there": 1}
+    assert shown(cast) == ["message_not_there"]
+    said = resolve(mailed, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.MESSAGE_REQUEUED
+    assert work(mailed, "outbox") == 1
+    ids = [one["headers"].get("message-id") for one in MailDevInbox(maildev.url).all()]
+    assert ids.count(f"<{message}@monban>") == 1
+    assert owner.one("select count(*) from outbox where sent_at is null") == 0
+    owner.run("update outbox set sent_at = sent_at - interval '40 seconds'")
+    assert (look(mailed).open, shown(cast)) == (0, [])
+
+
+def test_a_message_that_is_no_longer_true_is_not_sent_again(
+    cast: Cast, mailed: House, owner: Owner, maildev: Part
+) -> None:
+    message, stay = owner.row(
+        "select id, stay_id from outbox order by sent_at desc, id desc limit 1"
+    )
+    forget(maildev, message)
+    look(mailed)
+    do(cast, stays.cancel, stay, 1)
+    assert isinstance(resolve(mailed, cast, owner), Applied)
+    work(mailed, "outbox")
+    withdrawn = "select withdrawn_at is not null from outbox where id = %s"
+    assert owner.one(withdrawn, message) is True
+
+
+@pytest.mark.parametrize("state", ["unknown", "dead"])
+def test_a_message_that_the_archive_has_and_we_do_not_call_sent(
+    cast: Cast, mailed: House, owner: Owner, maildev: Part, state: str
+) -> None:
+    """The sender died after the mail server had taken it. One item waits, not two; the verb
+    records what is so, and the guest is not written to twice."""
+    message = newest(owner)
+    owner.run(f"update outbox set sent_at = null, {state}_at = now() where id = %s", message)
+    owner.run(
+        "delete from consumed_effects where consumer_key ="
+        " (select consumer_key from outbox where id = %s)", message,
+    )  # fmt: skip
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert len(attention.look(tx, clock.now()).messages) == 1
+    assert dict(look(mailed).new) == {"message_not_here": 1}
+    assert shown(cast) == ["message_not_here"]
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert attention.look(tx, clock.now()).messages == []
+    said = resolve(mailed, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.MESSAGE_RECORDED
+    assert work(mailed, "outbox") == 0
+    assert owner.one("select count(*) from consumed_effects") == 3
+    assert len(MailDevInbox(maildev.url).all()) == 1 + 3
+    assert look(mailed).open == 0
+
+
+def test_an_archive_that_was_emptied_denies_nothing(
+    cast: Cast, mailed: House, owner: Owner, maildev: Part
+) -> None:
+    """Whoever clears the mail server has not unsent a mail. What a person was asked to look at
+    is asked of it anew."""
+    message = newest(owner)
+    forget(maildev, message)
+    assert look(mailed).new == {"message_not_there": 1}
+    MailDevInbox(maildev.url).clear()
+    owner.run("update divergences set healed_at = now(), healed_by = 'test'")
+    assert look(mailed).open == 0
+    assert owner.one("select count(*) from outbox where sent_at is null") == 0
+
+
+def test_an_archive_that_is_away_says_nothing(
+    cast: Cast, mailed: House, owner: Owner, maildev: Part
+) -> None:
+    forget(maildev, newest(owner))
+    assert look(mailed).open == 1
+    away = replace(
+        mailed,
+        providers=replace(mailed.providers, mail_archive=HttpMailArchive("http://127.0.0.1:9")),
+    )
+    told = look(away)
+    assert (told.open, told.healed, told.unread) == (1, 0, 1)
+    assert resolve(away, cast, owner) == Refused(Code.CHANNEL_UNAVAILABLE)
+
+
+def test_the_archive_is_read_a_page_at_a_time(
+    cast: Cast, mailed: House, owner: Owner, maildev: Part, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portal.edges.mail_archive.adapter.PAGE", 1)
+    monkeypatch.setattr("portal.jobs.compare_mail.PAGE", 1)
+    assert (look(mailed).open, look(mailed).unread) == (0, 0)
+    monkeypatch.setattr("portal.edges.mail_archive.adapter.MOST_PAGES", 1)
+    assert (look(mailed).open, look(mailed).unread) == (0, 0)
+
+
 # Bounds -----------------------------------------------------------------------------------------
 
 
@@ -361,8 +617,8 @@ def test_lists_are_read_a_page_at_a_time_and_doors_in_turn(
     for space in ("A02", "A03"):
         opened(worker, cast, owner, cast.book(price=900, space=space))
     monkeypatch.setattr("portal.edges.payments.adapter.PAGE", 1)
-    monkeypatch.setattr("portal.jobs.reconcile.PAGE", 1)
-    monkeypatch.setattr("portal.jobs.reconcile.DOORS", 1)
+    monkeypatch.setattr("portal.jobs.compare_money.PAGE", 1)
+    monkeypatch.setattr("portal.jobs.compare_doors.DOORS", 1)
     owner.run("update payments set created_at = created_at - interval '10 minutes'")
     pages = len(stripe.calls("/v1/payment_intents", "GET"))
     doors: set[Any] = set()
@@ -373,12 +629,89 @@ def test_lists_are_read_a_page_at_a_time_and_doors_in_turn(
             owner.rows("select name from checkpoints where reached = (select max(reached) from"
                        " checkpoints where name ~ 'reconcile')")
         )  # fmt: skip
-    assert len(stripe.calls("/v1/payment_intents", "GET")) - pages == 4 * 3
-    assert owner.one("select count(*) from checkpoints where name ~ 'reconcile'") == 6
-    # A list cut at its bound: what it does not reach is not said to be missing there.
+    # Three pages of the last two weeks, and one, empty, of what is older.
+    assert len(stripe.calls("/v1/payment_intents", "GET")) - pages == 4 * (3 + 1)
+    assert owner.one("select count(*) from checkpoints where name ~ 'reconcile:.{36}'") == 6
+    # A list cut at its bound: what it does not reach is not said to be missing there, and that
+    # a single moment holds more than can be read is told, not passed over.
     monkeypatch.setattr("portal.edges.payments.adapter.MOST_PAGES", 1)
+    owner.run("delete from checkpoints where name = 'reconcile:money before'")
     told = look(worker)
-    assert (told.open, told.unread) == (0, 0)
+    assert (told.open, told.unread) == (0, 1)
+
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize("days", [20, 40, 200])
+def test_what_is_older_is_compared_a_slice_at_a_time(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, days: int
+) -> None:
+    """Money of long ago, paid late or gone wrong late, with its event lost: the walk back comes
+    to it, and begins anew after the oldest."""
+    stripe.post("clock", set=int((clock.now() - days * DAY).timestamp()))
+    paid(worker, cast, owner, stripe, cast.book(price=10_000, space="B01"))
+    late = opened(worker, cast, owner, cast.book(price=4000, space="A02"))
+    for table in ("payments", "refunds"):
+        owner.run(f"update {table} set created_at = created_at - {days} * interval '1 day'")
+    stripe.post("clock", set=int(clock.now().timestamp()))
+    assert look(worker).open == 0
+    pay(stripe, late)
+    slices = 0
+    while not look(worker).open:
+        slices += 1
+        assert slices < 40, "the walk never came to it"
+    assert found(owner) == ["payment_differs"]
+    assert isinstance(resolve(worker, cast, owner), Applied)
+    assert owner.one("select count(*) from ledger_lines where kind = 'payment'") == 2
+
+
+def test_an_old_row_whose_intent_is_new_is_in_both_books(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    """The slices are cut by each side's own dates. Neither look says of it that it is missing, and
+    the older one does not heal what the recent one has found."""
+    late = opened(worker, cast, owner, cast.book(price=4000, space="A02"))
+    for table in ("payments", "refunds"):
+        owner.run(f"update {table} set created_at = created_at - interval '20 days'")
+    assert (look(worker).open, look(worker).open) == (0, 0)
+    pay(stripe, late)
+    owner.run("delete from checkpoints where name = 'reconcile:money before'")
+    assert dict(look(worker).new) == {"payment_differs": 1}
+    owner.run("delete from checkpoints where name = 'reconcile:money before'")
+    told = look(worker)
+    assert (told.open, told.healed, told.new) == (1, 0, {})
+
+
+def test_lists_that_are_cut_leave_no_gap(
+    cast: Cast,
+    worker: House,
+    stripe: StandIn,
+    seam: Running,
+    owner: Owner,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A busy account: two weeks hold more than one look may read. What the last look did not
+    reach, the next ones do, two payments at a time."""
+    monkeypatch.setattr("portal.edges.payments.adapter.PAGE", 1)
+    monkeypatch.setattr("portal.edges.payments.adapter.MOST_PAGES", 2)
+    monkeypatch.setattr("portal.jobs.compare_money.OVERLAP", timedelta(hours=1))
+    spaces = ("A01", "A02", "A03", "B01")
+    intents = []
+    for days, space in zip((12, 9, 6, 3), spaces, strict=True):
+        stripe.post("clock", set=int((clock.now() - days * DAY).timestamp()))
+        intents.append(opened(worker, cast, owner, cast.book(price=4000, space=space)))
+        owner.run(
+            "update payments set created_at = created_at - %s * interval '1 day'"
+            " where intent_id = %s", days, intents[-1],
+        )  # fmt: skip
+    stripe.post("clock", set=int(clock.now().timestamp()))
+    assert look(worker).open == 0
+    pay(stripe, intents[0])
+    for _ in range(8):
+        told = look(worker)
+        assert told.unread == 0
+    assert found(owner) == ["payment_differs"]
 
 
 def test_the_sweep_and_the_operator_run_it(

@@ -113,15 +113,15 @@ class StripePayments:
         found = [_readable(row, intent_from_payload) for row in named]
         return min(found, key=_how_far_off, default=None)
 
-    def intents_since(self, since: datetime) -> Listed[Intent]:
+    def intents_since(self, since: datetime, until: datetime | None = None) -> Listed[Intent]:
         require_no_transaction("payments.intents_since")
-        rows, reached = _rows_since(self._stripe.payment_intents.list, since)
+        rows, reached = _rows_since(self._stripe.payment_intents.list, since, until)
         named = [row for row in rows if (row.get("metadata") or {}).get("payment_id")]
         return Listed([_readable(row, intent_from_payload) for row in named], reached)
 
-    def refunds_since(self, since: datetime) -> Listed[Refund]:
+    def refunds_since(self, since: datetime, until: datetime | None = None) -> Listed[Refund]:
         require_no_transaction("payments.refunds_since")
-        rows, reached = _rows_since(self._stripe.refunds.list, since)
+        rows, reached = _rows_since(self._stripe.refunds.list, since, until)
         return Listed([_readable(row, refund_from_payload) for row in rows], reached)
 
     def cancel_intent(self, intent_id: str) -> Intent:
@@ -277,10 +277,14 @@ def _rows_and_more(page: Row) -> tuple[list[Row], bool]:
     return rows, more
 
 
-def _rows_since(listed: Callable[[Any], Any], since: datetime) -> tuple[list[Row], datetime]:
+def _rows_since(
+    listed: Callable[[Any], Any], since: datetime, until: datetime | None
+) -> tuple[list[Row], datetime]:
     """Newest first, and from when on these are all. A list cut at the bound reaches less far."""
     rows: list[Row] = []
     bounds = {"gte": int((since - CLOCK_MARGIN).timestamp())}
+    if until is not None:
+        bounds["lt"] = int((until + CLOCK_MARGIN).timestamp())
     for _ in range(MOST_PAGES):
         cursor = {"starting_after": rows[-1]["id"]} if rows else {}
         page, more = _page(

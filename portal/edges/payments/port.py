@@ -66,7 +66,8 @@ class Refund:
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[Row]):
-    """A list read up to the edge's bound: whole for everything created at `since` or later."""
+    """A list read up to the edge's bound: whole for everything created at `since` or later, and
+    before `until` where one was asked for."""
 
     rows: Sequence[Row]
     since: datetime
@@ -116,11 +117,11 @@ class Payments(Protocol):
         """
         ...
 
-    def intents_since(self, since: datetime) -> Listed[Intent]:
+    def intents_since(self, since: datetime, until: datetime | None = None) -> Listed[Intent]:
         """Those whose metadata names a payment, newest first, in at most 50 pages of 100."""
         ...
 
-    def refunds_since(self, since: datetime) -> Listed[Refund]:
+    def refunds_since(self, since: datetime, until: datetime | None = None) -> Listed[Refund]:
         """Whoever made them, newest first, in at most 50 pages of 100."""
         ...
 

@@ -107,7 +107,12 @@ def new_code(stay_id: UUID) -> AnyResponse | str:
 def page(problems: list[str] | None = None) -> str:
     with answer.reading() as tx:
         seen = waiting.look(tx, clock.now())
-    return render_template("staff/attention/index.html", seen=seen, problems=problems or [])
+    return render_template(
+        "staff/attention/index.html",
+        seen=seen,
+        problems=problems or [],
+        may_be=divergences.MAY_BE,
+    )
 
 
 def _answered(said: Outcome) -> AnyResponse:

@@ -385,6 +385,9 @@ KINDS = (
     "code_stray",
     "code_missing",
     "code_differs",
+    "code_pin_differs",
+    "message_not_here",
+    "message_not_there",
 )
 
 
