@@ -53,6 +53,7 @@ def record_intent(
         return Conflict(Code.PAYMENT_STATE_CHANGED, standing(tx, MACHINE, payment_id))
     if event == "provider_succeeded":
         _money_landed(tx, actor, payment, event_id)
+        refunds_owed.close_if_returned(tx, actor, payment)
     return Applied(Code.PAYMENT_RECORDED, to=to)
 
 

@@ -137,12 +137,8 @@ def _book(tx: Tx, actor: Actor, refund: Refund) -> None:
     if refund.lowers_price:
         _line(tx, actor, refund, "charge_reversed", memo="concession")
     payment = tx.get(Payment, refund.payment_id, lock=True)
-    if payment is not None and refunds_owed.returned(tx, payment.id) == payment.amount:
-        if payment.state == "succeeded":
-            refunds_owed.move_payment(tx, actor, payment, "refund_owed")
-            payment = tx.get(Payment, refund.payment_id)
-        if payment is not None and payment.state == "refund_owed":
-            refunds_owed.move_payment(tx, actor, payment, "refunded_in_full")
+    if payment is not None:
+        refunds_owed.close_if_returned(tx, actor, payment)
     outbox.enqueue(
         tx,
         refund.stay_id,

@@ -95,6 +95,19 @@ def put(tx: Tx, actor: Actor, payment: Payment, amount: int, reason: str, **more
     return refund_id
 
 
+def close_if_returned(tx: Tx, actor: Actor, payment: Payment) -> None:
+    """succeeded, refund_owed → refunded, once all of it is back. The word of a refund may overtake
+    that of the payment itself, so both ask."""
+    if returned(tx, payment.id) != payment.amount:
+        return
+    now = tx.get(Payment, payment.id, lock=True)
+    if now is not None and now.state == "succeeded":
+        move_payment(tx, actor, now, "refund_owed")
+        now = tx.get(Payment, payment.id)
+    if now is not None and now.state == "refund_owed":
+        move_payment(tx, actor, now, "refunded_in_full")
+
+
 def move_payment(tx: Tx, actor: Actor, payment: Payment, event: str) -> None:
     move(
         tx,

@@ -19,6 +19,7 @@ from tests.verbs.test_payments import HOUR, opened
 from tests.verbs.test_stays import balance, do
 
 CREATE = "^/v1/refunds$"
+TOLD = ("refund.created", "payment_intent.succeeded")
 
 
 @pytest.fixture
@@ -422,3 +423,21 @@ def test_c13_a_part_and_the_rest_in_two_steps_sum_exactly(
     assert balance(owner, stay.id) == 10_000
     assert owner.one("select state from payments") == "refunded"
     assert ask(worker, cast, owner, 1) == Refused(Code.NOTHING_TO_REFUND)
+
+
+def test_all_of_it_went_back_before_we_heard_that_it_came(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    """The dashboard returned everything, and its word overtakes that of the payment."""
+    stay = cast.book(price=10_000)
+    intent = opened(worker, cast, owner, stay)
+    pay(stripe, intent)
+    for amount in (4000, 6000):
+        stripe.post("refunds", payment_intent=intent, amount=amount)
+    told = {kind: [one for one in events(worker) if one.type == kind] for kind in TOLD}
+    for kind in TOLD:
+        receive(*told[kind])
+        work(worker, "inbox")
+    assert owner.rows("select state from payments") == [("refunded",)]
+    assert rows(owner) == [("succeeded", 4000), ("succeeded", 6000)]
+    assert balance(owner, stay.id) == 10_000
