@@ -63,9 +63,7 @@ def create(
         )
         select id from made
         """,
-        **values,
-        **_record(tx, machine, actor, verb),
-        state=machine.initial,
+        **{**values, **_record(tx, machine, actor, verb), "state": machine.initial},
     )
     return cast("UUID | None", found)
 

@@ -97,6 +97,31 @@ TABLE = {
         "succeeded": {"provider_failed": "failed"},
         "failed": {},
     },
+    "order": {
+        "paid": {"claimed": "fulfilling", "parked": "queued", "money_returned": "refunded"},
+        "queued": {"claimed": "fulfilling", "money_returned": "refunded"},
+        "fulfilling": {"fulfilled": "fulfilled", "fulfilment_failed": "failed"},
+        "failed": {"money_returned": "refunded"},
+        "refunded": {},
+        "fulfilled": {},
+    },
+    "supply": {
+        "offered": {"matched": "matched", "cancelled": "cancelled"},
+        "matched": {"execution_started": "executing", "cancelled": "cancelled"},
+        # Nobody pulls a card while it is being used.
+        "executing": {"completed": "completed", "execution_failed": "execution_failed"},
+        "execution_failed": {"money_returned": "refunded"},
+        "cancelled": {},
+        "completed": {},
+        "refunded": {},
+    },
+    "settlement": {
+        "awaiting_delivery": {"delivered": "window_open", "delivery_failed": "delivery_failed"},
+        "window_open": {"window_closed": "settled", "disputed": "held"},
+        "held": {"dispute_cleared": "window_open", "delivery_failed": "delivery_failed"},
+        "delivery_failed": {},
+        "settled": {},
+    },
     "webhook_event": {"processing": {"completed": "completed"}, "completed": {}},
 }
 INITIAL = {
@@ -132,6 +157,18 @@ def test_the_table_is_the_contract(name: str) -> None:
         told[was][event] = to
     assert told == TABLE[name]
     assert machine.initial == INITIAL[name]
+    assert machine.terminal == {state for state, exits in TABLE[name].items() if not exits}
+
+
+def test_every_machine_has_its_table_here() -> None:
+    assert [machine.name for machine in MACHINES] == list(BY_NAME)
+    assert set(BY_NAME) == set(TABLE) == set(INITIAL)
+
+
+@pytest.mark.parametrize("to", ["nowhere", "here"])
+def test_a_table_that_leads_nowhere_or_back_is_not_made(to: str) -> None:
+    with pytest.raises(IllegalTransitionError):
+        Machine.of("lost", initial="here", table={"here": {"went": to}})
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, get_args
 
@@ -124,6 +125,7 @@ def test_reservation_codes_have_no_look_alikes() -> None:
     codes = {stay_codes.new_code() for _ in range(2000)}
     assert len(codes) == 2000
     assert all(re.fullmatch(r"[A-HJ-NP-Z2-9]{8}", code) for code in codes)
+    assert Counter(stay_codes.ALPHABET) == Counter("23456789ABCDEFGHJKLMNPQRSTUVWXYZ")
 
 
 @pytest.fixture
@@ -325,6 +327,50 @@ def test_the_balance_is_told_in_money() -> None:
     assert (said.code, said.details) == (Code.BALANCE_DUE, {"amount": Money(500, "JPY")})
 
 
+@pytest.mark.parametrize(
+    ("facts", "code", "rule", "details"),
+    [
+        ({}, None, "", {}),
+        (
+            {"now": NOON - timedelta(minutes=31), "early_minutes": 30},
+            Code.STAY_NOT_YET_OPEN,
+            "window",
+            {"opens_at": NOON - timedelta(minutes=30)},
+        ),
+        ({"now": NOON - timedelta(minutes=30), "early_minutes": 30}, None, "", {}),
+        (
+            {"now": NOON + timedelta(hours=1)},
+            Code.STAY_WINDOW_OVER,
+            "window",
+            {"ended_at": NOON + timedelta(hours=1)},
+        ),
+        ({"now": NOON + timedelta(minutes=59)}, None, "", {}),
+        ({"space_active": False, "space_occupied": True}, Code.SPACE_NOT_USABLE, "space", {}),
+        ({"space_occupied": True, "space_quarantined": True}, Code.SPACE_TAKEN, "space", {}),
+        ({"space_quarantined": True, "balance_due": 1}, Code.SPACE_QUARANTINED, "space", {}),
+        ({"payment_unknown": True, "payment_processing": True}, None, "", {}),
+        ({"balance_due": -1, "payment_unknown": True}, None, "", {}),
+        (
+            {"balance_due": 1, "payment_unknown": True, "payment_processing": True},
+            Code.PAYMENT_UNKNOWN,
+            "settled",
+            {},
+        ),
+        ({"balance_due": 1, "payment_processing": True}, Code.PAYMENT_PENDING, "settled", {}),
+        ({"balance_due": 1}, Code.BALANCE_DUE, "settled", {"amount": Money(1, "JPY")}),
+    ],
+)
+def test_the_gate_names_the_first_rule_that_fires(
+    facts: dict[str, Any], code: Code | None, rule: str, details: dict[str, Any]
+) -> None:
+    fine = CheckinRequest(
+        NOON, NOON, NOON + timedelta(hours=1), 0, 0, "JPY", False, False, True, False, False
+    )
+    said = evaluate_checkin_request(replace(fine, **facts))
+    assert (said.allowed, said.code, said.rule) == (code is None, code, rule)
+    assert said.details == details
+
+
 # Back-off, clock, money -------------------------------------------------------------------------
 
 
@@ -336,6 +382,16 @@ def test_pauses_grow_and_the_last_repeats(name: str) -> None:
     assert waits[0] == timedelta(seconds=schedule[0]) > timedelta(0)
     assert waits[-1] == timedelta(seconds=schedule[-1])
     assert backoff.wait(schedule, 0) == backoff.wait(schedule, -3) == waits[0]
+
+
+def test_the_pauses_are_these() -> None:
+    assert backoff.DOOR == (2, 5, 15, 30, 60, 120, 300)
+    assert backoff.MONEY == (5, 30, 120, 600, 1800, 3600)
+    assert backoff.WORDS == (10, 60, 300, 900, 3600)
+    assert backoff.EVENT == (2, 10, 60, 300, 1800)
+    assert (backoff.DOOR_LIMIT, backoff.WORDS_LIMIT, backoff.EVENT_LIMIT) == (20, 8, 12)
+    waits = [backoff.wait(backoff.MONEY, attempts).total_seconds() for attempts in range(8)]
+    assert waits == [5, 5, 30, 120, 600, 1800, 3600, 3600]
 
 
 DAYS = """
