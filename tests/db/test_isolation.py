@@ -18,7 +18,7 @@ from sqlalchemy.pool import QueuePool
 import portal.models  # noqa: F401
 from portal import isolation
 from portal.config import UnsafeConfigurationError, sqlalchemy_url
-from portal.db import Base, Tx, db, transaction
+from portal.db import Base, Tx, db, require_alive, transaction
 from portal.edges.payments.adapter import StripePayments
 from portal.fence import TransactionOpenError
 from portal.models import Stay
@@ -125,6 +125,34 @@ def test_a_scope_entered_in_a_savepoint_is_left_with_it(cast: Cast, one_connecti
             enter_and_fail(tx)
         assert tx.facility_id == cast.tokyo.id
         assert names(tx) == ["山田 花子"]
+
+
+def test_work_that_leaves_a_house_sees_nothing_of_it(cast: Cast, one_connection: None) -> None:
+    this = "(select cast(:id as uuid) as facility_id, cast(:id as uuid) as id where :found)"
+    with transaction(cast.tokyo.id) as tx:
+        assert names(tx) == ["山田 花子"]
+        tx.leave()
+        assert names(tx) == []
+        tx.enter(this, id=cast.osaka.id, found=True)
+        tx.leave()
+        assert tx.enter(this, id=cast.tokyo.id, found=False) is None
+        assert names(tx) == []
+        assert tx.scalar(SCOPE) == ""
+
+
+def test_a_connection_that_the_server_ended_is_not_used(
+    cast: Cast, one_connection: None, owner: Owner
+) -> None:
+    narrow = create_engine(db.engine.url, pool_size=1, pool_events=[(require_alive, "checkout")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(db.engines, None, narrow)
+        with transaction(cast.tokyo.id) as tx:
+            first = pid(tx)
+        owner.run("select pg_terminate_backend(%s, 5000)", first)
+        with transaction(cast.tokyo.id) as tx:
+            assert pid(tx) != first
+            assert names(tx) == ["山田 花子"]
+    narrow.dispose()
 
 
 def test_a_link_enters_its_own_house_only(cast: Cast, inside: Flask) -> None:

@@ -500,15 +500,63 @@ def test_one_bad_event_holds_up_no_other(
     assert paid_once(owner, stay)
 
 
+def two_houses_paid(cast: Cast, worker: House, stripe: StandIn, owner: Owner) -> Booked:
+    """Beside Tokyo's stay, one in Osaka that was paid as well; returns Osaka's."""
+    theirs = cast.book(cast.osaka, cast.emma)
+    payments.open_payment(worker.desk(cast.osaka.id), SYSTEM, theirs.id, "balance")
+    intent = owner.one("select intent_id from payments where facility_id = %s", cast.osaka.id)
+    pay(stripe, intent)
+    return theirs
+
+
+def test_a_batch_is_one_commit_and_each_event_is_of_its_own_house(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked
+) -> None:
+    """Tokyo's, nobody's, Osaka's: one transaction, and the scope of none reaches the next."""
+    theirs = two_houses_paid(cast, worker, stripe, owner)
+    first, second = [one for one in events(worker) if one.type == SUCCEEDED]
+    receive(first)
+    stored("customer.created")
+    receive(second)
+    with counted() as said:
+        assert jobs.apply_due(worker) == 3
+    assert (balance(owner, stay.id), balance(owner, theirs.id)) == (0, 0)
+    assert len(owner.rows("select distinct xmin::text from webhook_events")) == 1
+    # One claim; seven statements for each payment; two for the event that means nothing.
+    assert len(said) <= 1 + 2 * 7 + 2, "\n".join(said)
+    houses = owner.rows(
+        "select t.facility_id from transitions t join webhook_events e on e.id = t.subject_id"
+        " order by e.created, e.received_at"
+    )
+    assert set(houses) == {(cast.tokyo.id,), (cast.osaka.id,), (None,)}
+
+
+def test_a_batch_with_an_event_that_must_wait_is_divided(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked
+) -> None:
+    """Nothing of a batch that cannot commit stands; then each event has a fate of its own."""
+    theirs = two_houses_paid(cast, worker, stripe, owner)
+    payment = str(owner.one("select id from payments where facility_id = %s", cast.tokyo.id))
+    intent = str(owner.one("select intent_id from payments where id = %s", payment))
+    raw = next(
+        one.raw for one in events(worker) if one.type == SUCCEEDED and payment in str(one.raw)
+    )
+    unheard_of = raw.replace(payment.encode(), str(uuid4()).encode())
+    receive(*[one for one in events(worker) if one.type == SUCCEEDED])
+    stored(SUCCEEDED, payload=unheard_of.replace(intent.encode(), b"pi_overtakes_us"))
+    assert jobs.apply_due(worker) == 3
+    assert (balance(owner, stay.id), balance(owner, theirs.id)) == (0, 0)
+    assert owner.one("select count(*) from ledger_lines where kind = 'payment'") == 2
+    assert owner.one("select count(*) from outbox where event_type = 'payment_received'") == 2
+    fates = owner.rows("select state, outcome, attempts from webhook_events order by state")
+    assert fates == [("completed", "applied", 1)] * 2 + [("processing", None, 1)]
+
+
 def test_i11_the_next_event_is_in_its_own_house(
     cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked
 ) -> None:
     """Tokyo's, a broken one, Osaka's: in one process, one after another."""
-    theirs = cast.book(cast.osaka, cast.emma)
-    desk = worker.desk(cast.osaka.id)
-    payments.open_payment(desk, SYSTEM, theirs.id, "balance")
-    intent = owner.one("select intent_id from payments where facility_id = %s", cast.osaka.id)
-    pay(stripe, intent)
+    theirs = two_houses_paid(cast, worker, stripe, owner)
     first, second = [one for one in events(worker) if one.type == SUCCEEDED]
     receive(first)
     stored(SUCCEEDED, payload=b"not json")

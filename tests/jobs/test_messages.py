@@ -19,7 +19,7 @@ from sandbox.mail import MailSink
 from sandbox.seam.running import Running
 from tests.cast import Booked, Cast
 from tests.conftest import psycopg_url
-from tests.outside import Owner, at_once, work
+from tests.outside import Owner, at_once, counted, work
 from tests.verbs.test_stays import do
 
 LATER = timedelta(hours=1)
@@ -404,6 +404,30 @@ def test_an_effect_of_the_same_event_is_told_once(
     work(worker, "outbox")
     assert ends(owner) == ["sent", "sent", "suppressed"]
     assert len(mail.kept) == 2
+
+
+def test_an_effect_is_told_once_within_a_batch_as_well(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    """One after the other: what has just been sent is remembered before the next begins."""
+    stay = booked(cast)
+    for number in range(3):
+        enqueue(stay.facility_id, stay.id, "stay_changed", str(number), consumer="evt_1:changed")
+    assert messages.dispatch_due(worker) == 4
+    assert sorted(ends(owner)) == ["sent", "sent", "suppressed", "suppressed"]
+    assert len(mail.kept) == 2
+
+
+def test_a_batch_needs_at_most_three_statements_a_message(
+    cast: Cast, worker: House, mail: MailSink, owner: Owner
+) -> None:
+    stay = booked(cast)
+    for number in range(49):
+        enqueue(stay.facility_id, stay.id, "stay_changed", str(number))
+    with counted() as said:
+        assert messages.dispatch_due(worker) == 50
+    assert len(mail.kept) == 50
+    assert len(said) <= 3 * 50, "\n".join(said)
 
 
 def test_the_same_fact_is_one_row(cast: Cast, inside: Flask, owner: Owner) -> None:
