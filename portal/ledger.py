@@ -83,20 +83,7 @@ def book(
     return None if before is None else int(before)
 
 
-def hold(tx: Tx, column: Literal["payment", "refund"], row_id: UUID) -> None:
-    """Lock the stay to whose folio a payment or refund belongs, before the row itself is locked:
-    in this order everywhere, so that two verbs on one stay wait and never deadlock."""
-    tx.run(
-        f"""
-        select 1 from stays s join {column}s x on x.stay_id = s.id
-        where x.id = :id
-        for no key update of s
-        """,
-        id=row_id,
-    )
-
-
-def held(tx: Tx, kind: type[Entry], row_id: UUID) -> Entry | None:
+def hold(tx: Tx, kind: type[Entry], row_id: UUID) -> Entry | None:
     """The payment or refund, locked after the stay to whose folio it belongs: in this order
     everywhere, so that two verbs on one stay wait and never deadlock."""
     folio = f"""

@@ -42,8 +42,7 @@ def ask_lost_payment(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
     if payment.state != "open":
         return Refused(Code.PAYMENT_NOT_THERE)
     with desk.transaction() as tx:
-        ledger.hold(tx, "payment", payment.id)
-        now = tx.get(Payment, payment.id, lock=True)
+        now = ledger.hold(tx, Payment, payment.id)
         if now is None or (now.state, now.intent_id) != ("open", payment.intent_id):
             return Refused(Code.PAYMENT_NOT_THERE)
         payment_answers.move_payment(
@@ -84,7 +83,7 @@ def ask_lost_refund(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
             _rename(tx, refund.id, mine[0].id)
             refund_answers.hear(tx, payment.id, mine[0])
             return Applied(Code.REFUND_RECORDED, to="recorded", subject=payment.id)
-        ledger.hold(tx, "refund", refund.id)
+        ledger.hold(tx, Refund, refund.id)
         return refund_answers.lost(tx, actor, refund.id, NOT_AT_PROVIDER)
 
 

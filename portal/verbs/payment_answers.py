@@ -28,7 +28,7 @@ def record_intent(
 ) -> Outcome:
     """Move a payment by the provider's word. Money that does not agree confirms nothing; money
     that the house may not keep is owed back in the same transaction."""
-    payment = ledger.held(tx, Payment, payment_id)
+    payment = ledger.hold(tx, Payment, payment_id)
     if payment is None:
         return Refused(Code.NOT_FOUND)
     if refusal := _disagreement(payment, intent):
@@ -70,7 +70,7 @@ def resolve(desk: Desk, actor: Actor, payment_id: UUID) -> Outcome:
     if intent is None:
         return _nothing_there(desk, actor, payment)
     with desk.transaction() as tx:
-        ledger.hold(tx, "payment", payment_id)
+        ledger.hold(tx, Payment, payment_id)
         note_intent(tx, payment_id, intent)
         said = record_intent(tx, PROVIDER, payment_id, intent)
     if isinstance(said, Applied) or payment.state != "unknown":

@@ -82,7 +82,7 @@ def open_payment(desk: Desk, actor: Actor, stay_id: UUID, part: Part) -> Outcome
             return Refused(Code.PAYMENT_PENDING)
         return _answer_lost(desk, actor, attempt, fault)
     with desk.transaction() as tx:
-        ledger.hold(tx, "payment", attempt.id)
+        ledger.hold(tx, Payment, attempt.id)
         payment_answers.note_intent(tx, attempt.id, intent)
         payment_answers.record_intent(tx, PROVIDER, attempt.id, intent)
     return Applied(Code.PAYMENT_OPENED, to="open", subject=attempt.id)

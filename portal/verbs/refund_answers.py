@@ -42,8 +42,7 @@ _EVENTS: dict[str, dict[str, str]] = {
 def record(tx: Tx, actor: Actor, refund_id: UUID, answer: ProviderRefund) -> Outcome:
     """Move a refund by the provider's word; book it when it succeeded, take that back when it
     failed later."""
-    ledger.hold(tx, "refund", refund_id)
-    refund = tx.get(Refund, refund_id, lock=True)
+    refund = ledger.hold(tx, Refund, refund_id)
     if refund is None:
         return Refused(Code.NOT_FOUND)
     if answer.amount != refund.amount or answer.currency != refund.currency:
@@ -67,8 +66,7 @@ def record(tx: Tx, actor: Actor, refund_id: UUID, answer: ProviderRefund) -> Out
 
 def record_external(tx: Tx, payment_id: UUID, answer: ProviderRefund) -> Outcome:
     """A refund made in the provider's dashboard: a row of its own, then recorded like ours."""
-    ledger.hold(tx, "payment", payment_id)
-    payment = tx.get(Payment, payment_id)
+    payment = ledger.hold(tx, Payment, payment_id)
     if payment is None:
         return Refused(Code.NOT_FOUND)
     if answer.currency != payment.currency:
