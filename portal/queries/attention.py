@@ -47,6 +47,12 @@ UNCONFIRMED = f"""
       and {ASKED} < :now - make_interval(mins => f.key_alarm_minutes)
 """
 
+# Commands that a lock may have carried out; the worker asks it before it repeats one.
+UNCLEAR = """
+    from lock_commands c
+    where c.unknown_at is not null and c.done_at is null and c.dead_at is null
+"""
+
 # Keys that a guest in house cannot open the door with, and that nothing newer replaces.
 BROKEN = """
     from entry_keys x
@@ -107,6 +113,7 @@ class Attention:
     broken_keys: Rows
     unconfirmed_keys: Rows
     dead_commands: Rows
+    unclear_commands: Rows
     unknown_payments: Rows
     stuck_refunds: Rows
     failed_refunds: Rows
@@ -121,11 +128,12 @@ class Attention:
 
 
 def look(tx: Tx, now: datetime) -> Attention:
-    """Ten statements, whatever waits."""
+    """Eleven statements, whatever waits."""
     return Attention(
         broken_keys=_broken_keys(tx, now),
         unconfirmed_keys=_unconfirmed_keys(tx, now),
-        dead_commands=_dead_commands(tx),
+        dead_commands=_commands(tx, "from lock_commands c where c.dead_at is not null"),
+        unclear_commands=_commands(tx, UNCLEAR),
         unknown_payments=_unknown_payments(tx),
         stuck_refunds=_stuck_refunds(tx),
         failed_refunds=_failed_refunds(tx),
@@ -142,6 +150,7 @@ def count(tx: Tx, now: datetime) -> int:
         BROKEN,
         UNCONFIRMED,
         "from lock_commands where dead_at is not null",
+        UNCLEAR,
         "from payments where state = 'unknown'",
         UNSENT_REFUND,
         FAILED,
@@ -182,14 +191,16 @@ def _unconfirmed_keys(tx: Tx, now: datetime) -> Rows:
     )
 
 
-def _dead_commands(tx: Tx) -> Rows:
+def _commands(tx: Tx, which: str) -> Rows:
+    """`in_doubt`: an answer was lost, so the lock may have carried it out."""
     return tx.rows(
         f"""
-        select c.id, c.kind, c.attempts, c.last_error, c.dead_at as at, {GUEST},
-               p.code as space_code, d.name_ja, d.name_en
+        select c.id, c.kind, c.attempts, c.last_error, coalesce(c.dead_at, c.unknown_at) as at,
+               c.unknown_at is not null as in_doubt, {GUEST}, p.code as space_code, d.name_ja,
+               d.name_en
         from lock_commands c join entry_keys x on x.id = c.key_id {AT_DOOR}
-        where c.dead_at is not null
-        order by c.dead_at, c.no limit :most
+        where c.id in (select c.id {which})
+        order by at, c.no limit :most
         """,
         most=MOST,
     )

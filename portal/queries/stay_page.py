@@ -136,7 +136,9 @@ def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
         select k.id, k.state, k.starts_at, k.ends_at, k.observed, k.observed_at, k.failure,
                k.created_at, d.name_ja, d.name_en, p.code as space_code,
                exists (select 1 from lock_commands c where c.key_id = k.id
-                       and c.dead_at is not null) as given_up
+                       and c.dead_at is not null) as given_up,
+               exists (select 1 from lock_commands c where c.key_id = k.id
+                       and c.unknown_at is not null and c.done_at is null) as in_doubt
         from entry_keys k
         join doors d on d.id = k.door_id
         join spaces p on p.id = k.space_id

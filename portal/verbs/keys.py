@@ -172,12 +172,14 @@ def refuse(tx: Tx, key_id: UUID, error: str) -> Outcome:
 
 
 def ask_again(tx: Tx, actor: Actor, command_id: UUID) -> Outcome:
-    """A lock command that was given up goes back to work, asked by a person."""
+    """A lock command that was given up, or whose answer is lost, goes to work at once, asked by a
+    person. Who has it in hand keeps it; what may have been done is read before it is repeated."""
     revived = tx.run(
         """
         update lock_commands
-        set dead_at = null, attempts = 0, next_attempt_at = now(), claimed_at = null
-        where id = :id and dead_at is not null
+        set attempts = case when dead_at is null then attempts else 0 end, dead_at = null,
+            next_attempt_at = now()
+        where id = :id and done_at is null and (dead_at is not null or unknown_at is not null)
         """,
         id=command_id,
     )

@@ -14,6 +14,7 @@ from portal.db import transaction
 from portal.jobs import drain
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Conflict, Noop, Refused
+from portal.queries import attention
 from portal.verbs import keys, stay_changes, stays
 from sandbox.seam.running import Running, eventually
 from tests.cast import Booked, Cast
@@ -598,3 +599,26 @@ def test_a_worker_that_lost_its_claim_settles_nothing(
     locks.run(worker.desk(house), command, mine)
     assert commands(owner) == before
     assert len(codes_on_locks(seam)) == 1
+
+
+def test_g8_a_full_door_evicts_nobody_and_a_freed_place_is_taken(
+    cast: Cast, worker: House, seam: Running, owner: Owner
+) -> None:
+    """The guest whose code found no place is seen by a person; nobody else's code is pushed out.
+    Once a place is free, the code that the person orders is set."""
+    first = issued(cast, worker, owner)
+    seam.control("devices/haneda-capsule-a01", {"max_codes": 1})
+    owner.run("update spaces set door_id = (select door_id from spaces where code = 'A01')"
+              " where code = 'A02' and facility_id = %s", cast.tokyo.id)  # fmt: skip
+    second = cast.book(price=0, space="A02")
+    do(cast, stays.admit, second.id, 1)
+    assert settle_locks(worker, owner, lambda: sorted(states(owner)) == ["failed", "issued"], 30)
+    reason = "select failure from entry_keys where state = 'failed'"
+    assert owner.one(reason) == "no_space_for_access_code_on_device"
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert [row.stay_id for row in attention.look(tx, clock.now()).broken_keys] == [second.id]
+    do(cast, stays.depart, first.id, 2)
+    assert settle_locks(worker, owner, lambda: "revoked" in states(owner), 30)
+    do(cast, keys.reissue, second.id, 2)
+    assert settle_locks(worker, owner, lambda: "issued" in states(owner), 30)
+    assert [one["status"] for one in codes_on_locks(seam)].count("set") == 1
