@@ -90,22 +90,22 @@ def claim(
     tx: Tx, token: UUID, *, at_most: int = BATCH, only: tuple[Source, str] | None = None
 ) -> Sequence[Row[Any]]:
     """Lease due events to `token`: unclaimed ones, and those whose claim has expired. One row
-    updated means that it is ours. `only` names one event, for the inline mode."""
+    updated means that it is ours. `only` names one event, for the inline mode. Materialized, or
+    a join could look the due rows up anew for each row, each time others."""
     return tx.rows(
         """
-        with claimed as (
+        with due as materialized (
+            select id from webhook_events
+            where state = 'processing' and next_attempt_at <= now()
+              and (claimed_at is null or claimed_at < now() - :lease)
+              and (cast(:event_id as text) is null or (source, event_id) = (:source, :event_id))
+            order by next_attempt_at, created
+            limit :at_most
+            for update skip locked
+        ), claimed as (
             update webhook_events e
             set claimed_at = now(), claim_token = :token, attempts = e.attempts + 1
-            from (
-                select id from webhook_events
-                where state = 'processing' and next_attempt_at <= now()
-                  and (claimed_at is null or claimed_at < now() - :lease)
-                  and (cast(:event_id as text) is null
-                       or (source, event_id) = (:source, :event_id))
-                order by next_attempt_at, created
-                limit :at_most
-                for update skip locked
-            ) due
+            from due
             where e.id = due.id
             returning e.id, e.source, e.event_id, e.type, e.created, e.livemode, e.account,
                       e.payload, e.attempts, e.received_at, e.request_id

@@ -20,6 +20,7 @@ VERBS, JOBS, DB = "tests/verbs", "tests/jobs", "tests/db"
 MOVE, MESSAGES = "portal/move.py", "portal/jobs/messages.py"
 INBOX, OUTBOX, EVENTS = "portal/inbox.py", "portal/outbox.py", "portal/jobs/events.py"
 GUARDS = "migrations/sql/0001_guards.sql"
+CLAIMS = "migrations/sql/0005_claims.sql"
 
 BREAKS = (
     Break(
@@ -193,9 +194,9 @@ BREAKS = (
     ),
     Break(
         "no SKIP LOCKED at the outbox",
-        GUARDS,
-        "            for update skip locked",
-        "            ",
+        CLAIMS,
+        "        for update skip locked",
+        "        ",
         ("tests/jobs/test_messages.py",),
     ),
     Break(
@@ -221,7 +222,7 @@ BREAKS = (
     ),
     Break(
         "a removal overtakes the setting before it",
-        GUARDS,
+        CLAIMS,
         "and earlier.done_at is null and earlier.dead_at is null",
         "and false",
         ("tests/jobs/test_locks.py",),
