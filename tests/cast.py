@@ -234,12 +234,11 @@ class Cast:
             tx.run(
                 """
                 insert into staff_sessions (token_hash, staff_id, chosen_facility, expires_at)
-                values (:hash, :who, :chosen, :until)
+                values (:hash, :who, :chosen, now() + interval '12 hours')
                 """,
                 hash=seal.token_hash(token),
                 who=person.id,
                 chosen=chosen,
-                until=clock.now() + timedelta(hours=12),
             )
         with client.session_transaction() as session:
             session.update(_user_id=token, _fresh=True, facility=str(chosen))
