@@ -10,7 +10,7 @@ UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 # Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run reset test walkthrough proofs sabotage mutants bench bench-peers check fix translations docs lock
+.PHONY: help setup run reset test walkthrough proofs sabotage mutants bench check fix translations docs lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
