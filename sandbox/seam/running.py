@@ -80,7 +80,7 @@ class Running:
         return counted
 
 
-def eventually(look: Callable[[], T], seconds: float = 5) -> T:
+def eventually(look: Callable[[], T], seconds: float = 30) -> T:
     """The first true answer of `look`, or the last false one when the time is over."""
     end = time.monotonic() + seconds
     while not (found := look()) and time.monotonic() < end:
