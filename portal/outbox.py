@@ -169,6 +169,26 @@ def sent(tx: Tx, message_id: UUID, token: UUID) -> None:
     )
 
 
+def recorded(tx: Tx, message_id: UUID) -> bool:
+    """unknown, dead → sent, by the word of a server that has it: remembered as a sender would."""
+    settled = tx.run(
+        f"""
+        with done as (
+            update outbox
+            set sent_at = coalesce(sending_at, now()), unknown_at = null, dead_at = null,
+                claimed_at = null, claim_token = null
+            where id = :id and sent_at is null and (unknown_at is not null or dead_at is not null)
+            returning facility_id, consumer_key
+        ), remembered as (
+            {_REMEMBER}
+        )
+        select 1 from done
+        """,
+        id=message_id,
+    )
+    return settled.one_or_none() is not None
+
+
 def suppress(tx: Tx, message_id: UUID, token: UUID) -> bool:
     """Its effect happened already under the same consumer key."""
     return _settle(tx, message_id, token, "suppressed_at = now()")
@@ -206,12 +226,12 @@ def bury(tx: Tx, message_id: UUID, token: UUID, error: str) -> bool:
     return _settle(tx, message_id, token, "dead_at = now(), last_error = :error", error=error)
 
 
-def _settle(
-    tx: Tx, message_id: UUID, token: UUID, change: str, *, release: bool = True, **params: Any
-) -> bool:
-    freed = ", claimed_at = null, claim_token = null" if release else ""
+def _settle(tx: Tx, message_id: UUID, token: UUID, change: str, **params: Any) -> bool:
     settled = tx.run(
-        f"update outbox set {change}{freed} where id = :id and claim_token = :token",
+        f"""
+        update outbox set {change}, claimed_at = null, claim_token = null
+        where id = :id and claim_token = :token
+        """,
         id=message_id,
         token=token,
         **params,

@@ -16,6 +16,7 @@ from portal.edges.errors import EdgeError, Rejected, Unknown, Unreachable
 from portal.edges.mail.port import MailMessage
 from portal.jobs.house import House
 from portal.policies import backoff
+from portal.policies.divergences import MAILED
 
 
 def dispatch_due(house: House) -> int:
@@ -100,7 +101,7 @@ def _transmit(house: House, row: Row[Any], letter: letters.Letter) -> None:
                 text=letter.text,
                 html=None,
                 sender_name=letter.house,
-                message_id=f"<{row.id}@monban>",
+                message_id=f"<{row.id}{MAILED}",
                 language=row.locale,
             )
         )

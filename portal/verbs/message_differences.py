@@ -3,8 +3,8 @@ can be asked is ever compared, so both ask it anew."""
 
 from uuid import UUID
 
-from portal import clock
-from portal.db import Actor, Tx
+from portal import clock, outbox
+from portal.db import Actor
 from portal.edges.errors import Unreachable
 from portal.models import Divergence, Message
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
@@ -21,8 +21,10 @@ def record_sent(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
     if not _has(desk, message.id):
         return _agreed(desk, row)
     with desk.transaction() as tx:
-        recorded = _record(tx, message.id)
-    return recorded or _agreed(desk, row)
+        recorded = outbox.recorded(tx, message.id)
+    if not recorded:
+        return _agreed(desk, row)
+    return Applied(Code.MESSAGE_RECORDED, to="sent", subject=message.id)
 
 
 def send_again(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
@@ -61,30 +63,6 @@ def _has(desk: Desk, message_id: UUID) -> bool:
         raise Unreachable("there is no mail archive to ask")
     taken = desk.mail_archive.taken_since(clock.now() - LOOK_BACK_MAIL)
     return message_id in {message_of(one) for one in taken.message_ids}
-
-
-def _record(tx: Tx, message_id: UUID) -> Outcome | None:
-    """Marked as sent, and its effect remembered, as the sender would have done."""
-    recorded = tx.run(
-        """
-        with done as (
-            update outbox
-            set sent_at = coalesce(sending_at, now()), unknown_at = null, dead_at = null,
-                claimed_at = null, claim_token = null
-            where id = :id and sent_at is null and (unknown_at is not null or dead_at is not null)
-            returning facility_id, consumer_key
-        ), remembered as (
-            insert into consumed_effects (facility_id, consumer_key)
-            select facility_id, consumer_key from done
-            on conflict do nothing
-        )
-        select 1 from done
-        """,
-        id=message_id,
-    )
-    if recorded.one_or_none() is None:
-        return None
-    return Applied(Code.MESSAGE_RECORDED, to="sent", subject=message_id)
 
 
 def _agreed(desk: Desk, row: Divergence) -> Outcome:
