@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar, cast
 from uuid import UUID
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, CursorResult, Dialect, MetaData, Row, text
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy import Connection, CursorResult, MetaData, Row, make_url, text
 from sqlalchemy.exc import DisconnectionError, IntegrityError
 from sqlalchemy.orm import DeclarativeBase, configure_mappers
 
@@ -180,7 +179,7 @@ def _driver_sql(sql: str) -> str:
     return str(text(sql).compile(dialect=_DIALECT))
 
 
-_DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+_DIALECT = make_url("postgresql+psycopg://").get_dialect()()
 
 
 @cache

@@ -148,9 +148,9 @@ def standing(tx: Tx, machine: Machine, subject_id: UUID) -> Standing:
         select subject.state, subject.version, last.at, last.actor_name
         from {TABLES[machine.name]} subject
         left join lateral (
-        select at, actor_name from transitions
-        where machine = :machine and subject_id = subject.id
-        order by at desc, id desc limit 1
+            select at, actor_name from transitions
+            where machine = :machine and subject_id = subject.id
+            order by at desc, id desc limit 1
         ) last on true
         where subject.id = :id
         """,
