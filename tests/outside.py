@@ -136,6 +136,26 @@ def worker(inside: Flask, configured: Config, request: pytest.FixtureRequest) ->
     return made
 
 
+@pytest.fixture(scope="module")
+def place(
+    settings: dict[str, str],
+    stripe_process: StandIn,
+    seam_process: Running,
+    line_process: Running,
+    mail_server: MailSink,
+) -> dict[str, str]:
+    """The environment of every process of the house."""
+    return {
+        **settings,
+        "STRIPE_API_BASE": stripe_process.base,
+        "SEAM_API_KEY": SEAM_KEY,
+        "SEAM_ENDPOINT": seam_process.url,
+        "LINE_CHANNEL_TOKEN": LINE_TOKEN,
+        "LINE_API_BASE": line_process.url,
+        "SMTP_URL": mail_server.url,
+    }
+
+
 def work(worker: House, *kinds: str) -> int:
     """Look for due work of each kind until there is none, as a worker does on a ring."""
     return sum(drain.drain(kind) for kind in kinds)  # type: ignore[arg-type]

@@ -1,19 +1,6 @@
-"""The far side, as processes; and the cells of a table: a share of them, or with `--whole` all."""
+"""The cells of a table: a share of them, or with `--whole` all."""
 
 import pytest
-
-from tests.outside import (  # noqa: F401
-    line,
-    line_process,
-    mail,
-    mail_server,
-    owner,
-    seam,
-    seam_process,
-    stripe,
-    stripe_process,
-    worker,
-)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

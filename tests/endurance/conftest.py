@@ -1,4 +1,4 @@
-"""The far side of the long proofs, and the line that each of them leaves in the summary."""
+"""What the long proofs stand on, and the line that each of them leaves in the summary."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,20 +8,7 @@ import pytest
 from portal.jobs.house import House
 from tests.cast import Cast
 from tests.endurance.ground import Ground, Snapshots
-from tests.outside import (  # noqa: F401
-    Owner,
-    line,
-    line_process,
-    mail,
-    mail_server,
-    owner,
-    seam,
-    seam_process,
-    stripe,
-    stripe_process,
-    worker,
-)
-from tests.proofs.conftest import forks, nursery, place, portal_url  # noqa: F401
+from tests.outside import Owner
 
 Figure = Callable[..., None]
 
@@ -38,14 +25,14 @@ def figure(record_property: Callable[[str, object], None]) -> Figure:
 
 
 @pytest.fixture
-def snapshots(owner: Owner) -> Iterator[Snapshots]:  # noqa: F811
+def snapshots(owner: Owner) -> Iterator[Snapshots]:
     made = Snapshots(owner)
     yield made
     made.forget()
 
 
 @pytest.fixture
-def ground(cast: Cast, worker: House, owner: Owner, snapshots: Snapshots) -> Ground:  # noqa: F811
+def ground(cast: Cast, worker: House, owner: Owner, snapshots: Snapshots) -> Ground:
     return Ground(cast, worker, owner, snapshots)
 
 
@@ -62,7 +49,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"{name}: {', '.join(told)}")
 
 
-def _add(line: dict[str, Any], counted: dict[str, Any]) -> None:  # noqa: F811
+def _add(line: dict[str, Any], counted: dict[str, Any]) -> None:
     """Numbers of several tests are added up; what is told in words is the same in each."""
     for words, value in counted.items():
         known = line.get(words)

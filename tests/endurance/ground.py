@@ -61,7 +61,7 @@ class Snapshots:
         self._run("drop schema if exists kept cascade")
 
     def _run(self, *statements: str) -> None:
-        self._owner.wire.execute("; ".join(statements))  # type: ignore[arg-type]
+        self._owner.wire.execute("; ".join(statements))
 
 
 @dataclass
@@ -100,7 +100,7 @@ BROKEN_CHAIN = """
         select subject_id, from_state, to_state,
                lag(to_state) over (partition by subject_id order by id) as before,
                row_number() over (partition by subject_id order by id desc) as from_the_end
-        from transitions where machine = %(machine)s
+        from transitions where machine = %s
     )
     select s.id, s.state, r.from_state, r.to_state, r.before
     from {table} s left join records r on r.subject_id = s.id
@@ -113,8 +113,7 @@ def records_equal_transitions(owner: Owner) -> None:
     """Every record begins where the one before it ended, and the last one ends where its row is:
     no transition without its record, no record without its transition."""
     for machine, table in TABLES.items():
-        sql = BROKEN_CHAIN.format(table=table)
-        broken = owner.wire.execute(sql, {"machine": machine}).fetchall()  # type: ignore[arg-type]
+        broken = owner.rows(BROKEN_CHAIN.format(table=table), machine)
         assert broken == [], (table, broken)
 
 

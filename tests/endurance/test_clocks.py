@@ -85,7 +85,7 @@ def set_by_us(source: str) -> Iterator[tuple[int, str]]:
             for key, value in zip(node.keys, node.values, strict=True):
                 named = isinstance(key, ast.Constant) and key.value in TIMED
                 if named and not (isinstance(value, ast.Constant) and value.value is None):
-                    yield node.lineno, str(key.value)  # type: ignore[union-attr]
+                    yield node.lineno, str(key.value)
 
 
 def test_no_statement_brings_a_time_of_ours_to_a_lease_or_a_deadline() -> None:

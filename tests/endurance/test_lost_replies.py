@@ -8,6 +8,7 @@ presses the same form, the provider delivers the event once more, the worker loo
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
@@ -19,6 +20,7 @@ from sqlalchemy.exc import OperationalError
 
 from portal import clock, config
 from portal.db import Tx, transaction
+from portal.edges.payments.port import ProviderEvent
 from portal.jobs import drain, house
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Outcome, Refused
@@ -91,6 +93,13 @@ class Line:
     def press(self, verb: Callable[[Tx], Outcome]) -> Outcome:
         with self.app.app_context(), transaction(self.where) as tx:
             return verb(tx)
+
+    def deliver(self, event: ProviderEvent) -> tuple[int, str]:
+        """At the portal's own door, as the provider does."""
+        said = self.app.test_client().post(
+            "/webhooks/stripe", data=event.raw, headers={"Stripe-Signature": header(event.raw)}
+        )
+        return said.status_code, said.get_data(as_text=True)
 
     def work(self, kind: Any) -> int:
         return drain.drain(kind)
@@ -165,13 +174,7 @@ def cash_taken(line: Line) -> Once:
 def event_received(line: Line) -> Once:
     """At the portal's own door: not answered well, so the provider delivers again."""
     event = line.paid()
-    client = line.app.test_client()
-
-    def post() -> tuple[int, str]:
-        said = client.post(
-            "/webhooks/stripe", data=event.raw, headers={"Stripe-Signature": header(event.raw)}
-        )
-        return said.status_code, said.get_data(as_text=True)
+    post = partial(line.deliver, event)
 
     def once() -> None:
         with line.proxy.losing("insert into webhook_events"):
@@ -185,13 +188,7 @@ def event_received(line: Line) -> Once:
 
 def event_applied(line: Line) -> Once:
     event = line.paid()
-    client = line.app.test_client()
-
-    def post() -> tuple[int, str]:
-        said = client.post(
-            "/webhooks/stripe", data=event.raw, headers={"Stripe-Signature": header(event.raw)}
-        )
-        return said.status_code, said.get_data(as_text=True)
+    post = partial(line.deliver, event)
 
     def once() -> None:
         assert post() == (200, "received")

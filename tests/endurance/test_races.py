@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -69,7 +70,7 @@ class Track:
                 gate.wait(30)
                 return verb(tx)
 
-        return self.calls(*[lambda verb=verb: press(verb) for verb in verbs])  # type: ignore[misc]
+        return self.calls(*[partial(press, verb) for verb in verbs])
 
     def calls(self, *calls: Callable[[], Any]) -> list[Any]:
         said = at_once(self.ground.app, *calls)
@@ -271,7 +272,7 @@ def one_space_on_eight_forms(track: Track) -> Round:
     def run() -> None:
         forms = [track.form(uuid4()) for _ in range(CONNECTIONS)]
         said = track.verbs(
-            *[lambda tx, form=form: stays.create(tx, track.actor, form) for form in forms]  # type: ignore[misc]
+            *[partial(stays.create, actor=track.actor, wanted=form) for form in forms]
         )
         one_winner(said, Code.STAY_CREATED, Code.SPACE_TAKEN)
         assert track.count("stays") == track.count("guests") == 1

@@ -74,7 +74,7 @@ def safe(folder: Path) -> Iterator[Safe]:
     made = Safe(data, parts.postgres(data))
     with psycopg.connect(made.part.url) as wire:
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
-            assert wire.execute(f"show {setting}").fetchone() == ("on",)  # type: ignore[arg-type]
+            assert wire.execute(f"show {setting}").fetchone() == ("on",)
     parts.create_database(made.part.url, "monban")
     migrate(made.settings)
     yield made

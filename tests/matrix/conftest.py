@@ -14,25 +14,12 @@ from sandbox.seam.running import Running
 from sandbox.stripe.testing import StandIn
 from tests.matrix.harness import PROPERTY, Clean, Count, Matrix
 from tests.matrix.stage import Stage
-from tests.outside import (  # noqa: F401
-    Owner,
-    line,
-    line_process,
-    mail,
-    mail_server,
-    owner,
-    seam,
-    seam_process,
-    stripe,
-    stripe_process,
-    worker,
-)
-from tests.proofs.conftest import place  # noqa: F401
+from tests.outside import Owner
 from tests.proofs.processes import mother
 
 
 @pytest.fixture(scope="module")
-def forks(place: dict[str, str], folder: Path) -> Iterator[Path]:  # noqa: F811
+def forks(place: dict[str, str], folder: Path) -> Iterator[Path]:
     path = folder / f"matrix-{uuid4().hex[:8]}.sock"
     made: Part = mother(path, folder / "matrix.log", place, "tests.matrix.child")
     yield path
@@ -48,13 +35,13 @@ def cleans() -> dict[str, Clean]:
 @pytest.fixture
 def matrix(
     app: Flask,
-    worker: House,  # noqa: F811
-    owner: Owner,  # noqa: F811
+    worker: House,
+    owner: Owner,
     database: dict[str, str],
-    stripe: StandIn,  # noqa: F811
-    seam: Running,  # noqa: F811
-    line: Running,  # noqa: F811
-    mail: MailSink,  # noqa: F811
+    stripe: StandIn,
+    seam: Running,
+    line: Running,
+    mail: MailSink,
     forks: Path,
 ) -> Matrix:
     stage = Stage(app, worker, owner, database["DATABASE_OWNER_URL"], stripe, seam, line, mail)

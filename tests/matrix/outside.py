@@ -29,7 +29,7 @@ def pass_time(owner: Owner) -> None:
     """Seven hours go by, for whatever waits."""
     for table, columns in DUE.items():
         moved = ", ".join(f"{name} = {name} - {LONG}" for name in columns)
-        owner.wire.execute(f"update {table} set {moved}")  # type: ignore[arg-type]
+        owner.run(f"update {table} set {moved}")
 
 
 def waiting(owner: Owner) -> list[str]:

@@ -5,12 +5,17 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import pytest
+
+from sandbox import parts
 from sandbox.process import Part, start
+from tests.outside import Owner
 
 PATIENCE = 60
 """Seconds for anything a child is asked to do. On a busy machine most of them are waiting."""
@@ -123,3 +128,27 @@ def mother(
         env=env,
         ready=lambda part: "ready" in part.said(),
     ).wait()
+
+
+@pytest.fixture(scope="module")
+def forks(place: dict[str, str], folder: Path) -> Iterator[Path]:
+    """Where children are asked for."""
+    path = folder / f"children-{uuid4().hex[:8]}.sock"
+    made: Part = mother(path, folder / "children.log", place)
+    yield path
+    made.kill()
+
+
+@pytest.fixture(scope="module")
+def portal_url(place: dict[str, str], folder: Path) -> Iterator[str]:
+    """The portal as it is run, on the production server."""
+    part = parts.portal(place, threads=4, log=folder / "portal.log")
+    yield part.url
+    part.kill()
+
+
+@pytest.fixture
+def nursery(owner: Owner, forks: Path) -> Iterator[Nursery]:
+    made = Nursery(forks)
+    yield made
+    made.close()

@@ -5,13 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from portal.web import extensions
-from tests.outside import (  # noqa: F401
-    owner,
-    seam,
-    seam_process,
-    stripe,
-    stripe_process,
-)
 from tests.web.conftest import quick_passwords  # noqa: F401
 from tests.web.staff.houses import desk_app, front  # noqa: F401
 

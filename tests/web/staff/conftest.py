@@ -1,10 +1,3 @@
-"""The far side, as processes, and the desk's portal before it."""
+"""The desk's portal, with its stand-ins behind it."""
 
-from tests.outside import (  # noqa: F401
-    owner,
-    seam,
-    seam_process,
-    stripe,
-    stripe_process,
-)
 from tests.web.staff.houses import desk_app, front  # noqa: F401
