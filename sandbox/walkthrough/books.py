@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import uuid4
 
 from stripe import StripeClient
@@ -262,7 +263,7 @@ class Books:
         twice = len(self.house.mail.to(FORGOTTEN)) > 1 or self.sent_to(LOST, FORGOTTEN) != 2
         proof("nobody was written to twice", not twice)
         for one in inside:
-            soon("the guest has a new code", lambda one=one: self.new_code(one))  # type: ignore[misc]
+            soon("the guest has a new code", partial(self.new_code, one))
         codes = [code["code"] for one in inside for code in self.house.all_codes(one.device)]
         proof("no digits of a stranger open a door", not {OTHER_DIGITS, STRAY_DIGITS} & set(codes))
         for one in inside:
