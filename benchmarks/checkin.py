@@ -26,7 +26,7 @@ def measure(ground: Ground) -> list[Figure]:
         arrived = arrivals(ground, GUESTS, paid=True)
         return lambda: _loop(ground, arrived)
 
-    return [rates("check-in verbs", GUESTS, ours, floor)]
+    return [rates(ground, "check-in verbs", GUESTS, ours, floor)]
 
 
 def _admit_all(ground: Ground, arrived: list[UUID]) -> None:

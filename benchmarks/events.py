@@ -31,7 +31,7 @@ def measure(ground: Ground) -> list[Figure]:
         stored(ground, paid(ground, EVENTS))
         return lambda: _loop(ground.app_url)
 
-    return [rates("webhook events applied", EVENTS, ours, floor)]
+    return [rates(ground, "webhook events applied", EVENTS, ours, floor)]
 
 
 def _house(ground: Ground) -> House:

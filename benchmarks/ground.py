@@ -68,6 +68,10 @@ def _settings(server_url: str, queue_url: str) -> dict[str, str]:
         "STRIPE_WEBHOOK_SECRET": "whsec_bench",
         "SEAM_API_KEY": "seam_bench",
         "SEAM_WEBHOOK_SECRET": "whsec_YmVuY2g=",
+        # Nobody is there: what a worker would tell a guest or ask of a provider waits.
+        "SMTP_URL": "smtp://127.0.0.1:9",
+        "STRIPE_API_BASE": "http://127.0.0.1:9",
+        "SEAM_API_BASE": "http://127.0.0.1:9",
         "LOG_LEVEL": "ERROR",
     }
 

@@ -51,7 +51,7 @@ def _compared(ground: Ground, name: str, mail: Any) -> Figure:
         waiting(ground, MESSAGES)
         return lambda: _loop(ground.app_url, mail)
 
-    return rates(name, MESSAGES, ours, floor)
+    return rates(ground, name, MESSAGES, ours, floor)
 
 
 def _dispatch(house: House) -> None:

@@ -32,6 +32,7 @@ def measure(ground: Ground) -> list[Figure]:
     try:
         _only(None, worker, loop)
         received = rates(
+            ground,
             "webhook events received",
             EVENTS,
             lambda: _posting(ground, portal.url),
@@ -39,6 +40,7 @@ def measure(ground: Ground) -> list[Figure]:
         )
         ground.owner.execute("delete from webhook_events where state = 'processing'")
         whole = rates(
+            ground,
             "webhook events, HTTP to completed",
             EVENTS,
             lambda: _to_the_end(ground, portal.url, worker, loop),
@@ -109,6 +111,8 @@ def _to_the_end(ground: Ground, url: str, ours: Part, other: Part) -> Work:
     def work() -> None:
         post()
         while ground.owner.execute(_WAITING).fetchone():
+            if not ours.running:
+                raise RuntimeError(f"nobody applies any more\n{ours.last_lines()}")
             time.sleep(0.01)
 
     return work

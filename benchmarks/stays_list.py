@@ -21,7 +21,7 @@ def measure(ground: Ground) -> list[Figure]:
     def floor() -> Any:
         return lambda: _loop(ground)
 
-    return [rates("stays list", PAGES, ours, floor, unit="ms")]
+    return [rates(ground, "stays list", PAGES, ours, floor, unit="ms")]
 
 
 def _pages(ground: Ground) -> None:

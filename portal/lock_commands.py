@@ -10,7 +10,7 @@ from portal.log import request_id
 CommandKind = Literal["set", "update", "remove"]
 
 LEASE = timedelta(seconds=60)
-"""Twice the slowest command: two calls of at most 13 seconds each."""
+"""Twice the slowest command: two calls of at most 13 seconds each. It runs from `begin`."""
 
 BATCH = 10
 
@@ -44,6 +44,20 @@ def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:
         lease=LEASE,
     )
     return [(row.id, row.facility_id) for row in rows]
+
+
+def begin(tx: Tx, command_id: UUID, token: UUID) -> bool:
+    """Its turn in the batch has come: the lease runs anew from here. False when the batch was so
+    slow that the claim has passed to another."""
+    begun = tx.run(
+        """
+        update lock_commands set claimed_at = now()
+        where id = :id and claim_token = :token and done_at is null and dead_at is null
+        """,
+        id=command_id,
+        token=token,
+    )
+    return begun.rowcount == 1
 
 
 def done(tx: Tx, command_id: UUID, token: UUID, result: str) -> bool:

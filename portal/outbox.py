@@ -123,9 +123,10 @@ def load(tx: Tx, message_id: UUID) -> Row[Any] | None:
 def begin_sending(
     tx: Tx, message_id: UUID, token: UUID, *, sent: UUID | None = None
 ) -> Row[Any] | None:
-    """Mark that transmission begins, and return the message's facts. None when the claim is no
-    longer ours or nothing may be sent: it was heard, it is no longer true, or an e-mail's sender
-    died. `sent` is the message before it, marked and remembered in the same statement."""
+    """Mark that transmission begins, and return the message's facts; their `sending_at` is that of
+    an earlier try whose end nobody knows. None when the claim is no longer ours or nothing may be
+    sent: it was heard, it is no longer true, or an e-mail's sender died. `sent` is the message
+    before it, marked and remembered in the same statement."""
     return tx.row(
         f"""
         with facts as ({_FACTS}), done as (
@@ -199,13 +200,17 @@ def withdraw(tx: Tx, message_id: UUID, token: UUID) -> bool:
     return _settle(tx, message_id, token, "withdrawn_at = now()")
 
 
-def release(tx: Tx, message_id: UUID, token: UUID, pause: timedelta, error: str) -> bool:
-    """The send did not happen: give the claim back and try again after `pause`."""
+def release(
+    tx: Tx, message_id: UUID, token: UUID, pause: timedelta, error: str, *, in_doubt: bool = False
+) -> bool:
+    """Give the claim back and try again after `pause`. Nothing was sent, or it is `in_doubt`."""
     return _settle(
         tx,
         message_id,
         token,
-        "sending_at = null, next_attempt_at = now() + :pause, last_error = :error",
+        "sending_at = case when :in_doubt then sending_at end,"
+        " next_attempt_at = now() + :pause, last_error = :error",
+        in_doubt=in_doubt,
         pause=pause,
         error=error,
     )

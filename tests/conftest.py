@@ -24,8 +24,14 @@ DATABASE = "monban_test"
 TEMPLATE = "monban_template"
 """Migrated, and nobody is ever connected to it: a test that breaks its database copies this."""
 
-pytest_plugins = ("tests.outside", "tests.proofs.processes")
-"""The far side and the processes of the proofs: started once a session, for whoever asks."""
+pytest_plugins = (
+    "tests.outside",
+    "tests.proofs.processes",
+    "tests.figures",
+    "tests.matrix.summary",
+)
+"""The far side and the processes of the proofs, started once a session for whoever asks; and the
+lines with which a run ends."""
 
 # What migrations fill, and what never changes.
 KEPT = ("alembic_version", "legal_transitions")

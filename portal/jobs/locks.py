@@ -35,7 +35,7 @@ def run_due(house: House) -> int:
 def run(desk: Desk, command_id: UUID, token: UUID) -> None:
     """One command: look, act, hear, in that order; each fault ends as what it is."""
     with desk.transaction() as tx:
-        command = _load(tx, command_id)
+        command = _load(tx, command_id) if lock_commands.begin(tx, command_id, token) else None
     if command is None:
         return
     with log.request(command.request_id or log.new_request_id()):

@@ -62,16 +62,16 @@ def _mark_sent(facility_id: UUID, message_id: UUID, token: UUID) -> None:
 
 
 def _end_unsent(tx: Tx, message_id: UUID, token: UUID) -> None:
-    """Why it may not be sent: it was heard, it is no longer true, or its sender died."""
+    """Why it may not be sent: it was heard, it may have arrived, or it is no longer true."""
     row = outbox.load(tx, message_id)
     if row is None or row.claim_token != token:
         return
     if row.already_heard:
         outbox.suppress(tx, row.id, token)
+    elif row.sending_at is not None:
+        outbox.lose(tx, row.id, token, "what became of an earlier try is not known")
     elif not row.still_true:
         outbox.withdraw(tx, row.id, token)
-    elif row.sending_at is not None and row.channel == "email":
-        outbox.lose(tx, row.id, token, "a sender died while it transmitted")
 
 
 def _send(house: House, facility_id: UUID, row: Row[Any], token: UUID) -> bool:
@@ -86,7 +86,7 @@ def _send(house: House, facility_id: UUID, row: Row[Any], token: UUID) -> bool:
         except Rejected as fault:
             _rejected(facility_id, row, token, fault)
         except Exception as fault:  # noqa: BLE001 (whatever cannot be written stays this row's own)
-            _put_off(facility_id, row, token, fault, None)
+            _put_off(facility_id, row, token, fault)
         else:
             return True
     return False
@@ -114,32 +114,52 @@ def _transmit(house: House, row: Row[Any], letter: letters.Letter) -> None:
 
 
 def _put_off(
-    facility_id: UUID, row: Row[Any], token: UUID, fault: Exception, after: float | None
+    facility_id: UUID,
+    row: Row[Any],
+    token: UUID,
+    fault: Exception,
+    after: float | None = None,
+    *,
+    lost: bool = False,
 ) -> None:
-    """Nothing was sent: the claim is released, or the row is dead past its limit."""
-    said = _said(fault)
+    """The claim is released, or the row is given up past its limit. What this try `lost`, or one
+    before it, stays in doubt until it is sent: a later try that fails proves nothing about it."""
+    in_doubt = lost or row.sending_at is not None
     with transaction(facility_id) as tx:
         if row.attempts >= backoff.WORDS_LIMIT:
-            outbox.bury(tx, row.id, token, said)
+            _give_up(tx, row.id, token, fault, in_doubt=in_doubt)
             return
         pause = backoff.wait(backoff.WORDS, row.attempts)
         if after is not None:
             pause = max(pause, timedelta(seconds=after))
-        outbox.release(tx, row.id, token, pause, said)
+        outbox.release(tx, row.id, token, pause, _said(fault), in_doubt=in_doubt)
+
+
+def _give_up(tx: Tx, message_id: UUID, token: UUID, fault: Exception, *, in_doubt: bool) -> None:
+    """It goes to a person: as dead only where no try of it can have arrived."""
+    end = outbox.lose if in_doubt else outbox.bury
+    end(tx, message_id, token, _said(fault))
 
 
 def _unreadable(facility_id: UUID, message_id: UUID, token: UUID, fault: DBAPIError) -> None:
-    """Its own row cannot be read as a message: to the database it is a payload that is none."""
+    """Its own row cannot be read as a message: to the database it is a payload that is none. Or it
+    can, and the reply was lost: then this try has marked what it never began to send."""
     with transaction(facility_id) as tx:
-        row = tx.row("select id, attempts from outbox where id = :id", id=message_id)
+        row = tx.row(
+            """
+            select id, attempts, case when sending_at < claimed_at then sending_at end as sending_at
+            from outbox where id = :id
+            """,
+            id=message_id,
+        )
     if row is not None:
-        _put_off(facility_id, row, token, fault, None)
+        _put_off(facility_id, row, token, fault)
 
 
 def _lost(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -> None:
     """LINE may be asked again under the same key. E-mail may not: a person decides."""
     if row.channel == "line":
-        _put_off(facility_id, row, token, fault, None)
+        _put_off(facility_id, row, token, fault, lost=True)
         return
     with transaction(facility_id) as tx:
         outbox.lose(tx, row.id, token, _said(fault))
@@ -149,7 +169,7 @@ def _rejected(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -
     """Refused for good. A blocked LINE account falls back to e-mail in the same transaction."""
     with transaction(facility_id) as tx:
         if row.channel != "line" or not row.email:
-            outbox.bury(tx, row.id, token, _said(fault))
+            _give_up(tx, row.id, token, fault, in_doubt=row.sending_at is not None)
         elif outbox.replace(tx, row.id, token, _said(fault)):
             event_type, _, fact = row.dedupe_key.partition(":")
             outbox.enqueue(

@@ -163,12 +163,13 @@ class Scene:
     # Afterwards ----------------------------------------------------------------------------------
 
     def quiet(self) -> None:
-        """Every sweep, again and again, until nothing moves any more."""
+        """Every sweep, again and again, until nothing moves any more. Events are heard of last:
+        what is in doubt has to be asked after by us, and not be told in time by luck."""
         seen: list[Any] = []
         for _ in range(ROUNDS):
             self.owner.make_due()
-            catch_up.fetch_missed(self.house)
             work(self.house, *KINDS)
+            catch_up.fetch_missed(self.house)
             seen.append(self._standing())
             last = seen[-1 - self.still :]
             moved = len(last) <= self.still or any(one != last[0] for one in last)

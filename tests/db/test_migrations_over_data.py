@@ -184,7 +184,7 @@ def test_k5_rows_that_would_be_forbidden_stop_it_before_any_change(
         assert wire.execute(rows).fetchone() == (count + 3,)
         wire.execute("update divergences set let_be = false where kind like 'code%'")
         migrate(older)
-        assert stands_on(wire) == "0005"
+        assert stands_on(wire) == "0006"
         with pytest.raises(psycopg.errors.CheckViolation):
             wire.execute(LET_BE, [kind, 1])
 
@@ -208,7 +208,7 @@ def test_k5_an_upgrade_that_must_wait_gives_up_and_lets_the_house_go_on(
             assert other.execute("select count(*) from divergences").fetchone() == (0,)
         busy.rollback()
         migrate(older)
-        assert stands_on(wire) == "0005"
+        assert stands_on(wire) == "0006"
 
 
 def test_k4_an_index_whose_build_was_cancelled_is_built_anew(older: dict[str, str]) -> None:
@@ -225,4 +225,4 @@ def test_k4_an_index_whose_build_was_cancelled_is_built_anew(older: dict[str, st
         assert wire.execute(valid).fetchone() == (False,)
         migrate(older)
         assert wire.execute(valid).fetchone() == (True,)
-        assert stands_on(wire) == "0005"
+        assert stands_on(wire) == "0006"

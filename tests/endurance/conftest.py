@@ -1,27 +1,17 @@
-"""What the long proofs stand on, and the line that each of them leaves in the summary."""
+"""What the long proofs stand on."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from portal.jobs.house import House
+from sandbox.mail import MailSink
+from sandbox.seam.running import Running
+from sandbox.stripe.testing import StandIn
 from tests.cast import Cast
+from tests.endurance.due import Work
 from tests.endurance.ground import Ground, Snapshots
 from tests.outside import Owner
-
-Figure = Callable[..., None]
-
-
-@pytest.fixture
-def figure(record_property: Callable[[str, object], None]) -> Figure:
-    """`figure("races", rounds=48, doubled=0)`: what this test has counted. The same name and words
-    from several tests are added up into one line."""
-
-    def note(name: str, **counted: float | str) -> None:
-        record_property("figure", (name, counted))
-
-    return note
 
 
 @pytest.fixture
@@ -36,21 +26,8 @@ def ground(cast: Cast, worker: House, owner: Owner, snapshots: Snapshots) -> Gro
     return Ground(cast, worker, owner, snapshots)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    lines: dict[str, dict[str, Any]] = {}
-    for report in terminalreporter.stats.get("passed", []):
-        for name, value in getattr(report, "user_properties", []):
-            if name == "figure" and report.when == "call":
-                _add(lines.setdefault(value[0], {}), value[1])
-    if lines:
-        terminalreporter.section("figures")
-    for name, counted in sorted(lines.items()):
-        told = (f"{value} {words.replace('_', ' ')}" for words, value in counted.items())
-        terminalreporter.write_line(f"{name}: {', '.join(told)}")
-
-
-def _add(line: dict[str, Any], counted: dict[str, Any]) -> None:
-    """Numbers of several tests are added up; what is told in words is the same in each."""
-    for words, value in counted.items():
-        known = line.get(words)
-        line[words] = value if known is None or isinstance(value, str) else known + value
+@pytest.fixture
+def due(ground: Ground, stripe: StandIn, seam: Running, mail: MailSink) -> Work:
+    made = Work(ground, stripe, seam, mail)
+    made.lay_out()
+    return made

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from portal.edges.payments.port import ProviderEvent
 from portal.jobs import catch_up
 from sandbox.stripe.testing import StandIn, client
-from tests.endurance.conftest import Figure
 from tests.endurance.ground import Ground, records_equal_transitions
+from tests.figures import Figure
 from tests.outside import STRIPE_KEY, pay, receive, work
 from tests.outside import events as told_events
 

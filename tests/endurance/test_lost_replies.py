@@ -30,9 +30,9 @@ from portal.web import factory
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running, eventually
 from sandbox.stripe.testing import StandIn
-from tests.endurance.conftest import Figure
 from tests.endurance.ground import Ground, records_equal_transitions
 from tests.endurance.proxy import Proxy
+from tests.figures import Figure
 from tests.outside import codes_on_locks, deliver, settle_locks
 from tests.outside import events as told_events
 from tests.web.test_hooks_stripe import header

@@ -27,7 +27,6 @@ from portal.verbs.stays import NewGuest, NewStay
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running
 from sandbox.stripe.testing import StandIn
-from tests.endurance.conftest import Figure
 from tests.endurance.ground import (
     Ground,
     moves,
@@ -35,6 +34,7 @@ from tests.endurance.ground import (
     records_equal_transitions,
     sqlstates,
 )
+from tests.figures import Figure
 from tests.outside import at_once, codes_on_locks, deliver, receive
 from tests.outside import events as told_events
 

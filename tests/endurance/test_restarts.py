@@ -34,8 +34,8 @@ from sandbox import parts
 from sandbox.process import Part
 from tests.cast import Cast
 from tests.conftest import migrate
-from tests.endurance.conftest import Figure
 from tests.endurance.ground import records_equal_transitions
+from tests.figures import Figure
 from tests.outside import Owner
 
 pytestmark = pytest.mark.proof

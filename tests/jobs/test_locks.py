@@ -11,7 +11,7 @@ from flask import Flask
 
 from portal import clock, inbox, lock_commands, seal
 from portal.db import transaction
-from portal.jobs import drain
+from portal.jobs import drain, locks
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Conflict, Noop, Refused
 from portal.queries import attention
@@ -169,6 +169,28 @@ def test_g10_a_lost_set_that_arrives_after_check_out_is_removed(
     work(worker, "locks", "keys")
     owner.make_due()
     work(worker, "locks", "keys")
+    assert states(owner) == ["revoking"]
+    name, starts, ends = owner.row("select code_name, starts_at, ends_at from entry_keys")
+    worker.providers.locks.create_code(
+        device_id="haneda-capsule-a01", name=name, pin="480217", starts_at=starts, ends_at=ends
+    )
+    assert gone(worker, owner, seam)
+    assert states(owner) == ["revoked"]
+
+
+def test_g10_a_set_whose_worker_was_killed_may_arrive_after_check_out_and_is_removed(
+    cast: Cast, worker: House, seam: Running, owner: Owner
+) -> None:
+    """The request of the dead worker hangs somewhere; a lapsed claim is a lost answer."""
+    stay = admitted(cast)
+    with transaction(None) as tx:
+        lock_commands.claim(tx, uuid4())
+    do(cast, stays.depart, stay.id, 2)
+    owner.run("update lock_commands set claimed_at = now() - interval '61 seconds'"
+              " where claimed_at is not null")  # fmt: skip
+    for _ in range(3):
+        work(worker, "locks", "keys")
+        owner.make_due()
     assert states(owner) == ["revoking"]
     name, starts, ends = owner.row("select code_name, starts_at, ends_at from entry_keys")
     worker.providers.locks.create_code(
@@ -587,8 +609,6 @@ def test_two_workers_do_not_run_one_command(
 def test_a_worker_that_lost_its_claim_settles_nothing(
     cast: Cast, worker: House, seam: Running, owner: Owner
 ) -> None:
-    from portal.jobs import locks
-
     admitted(cast)
     mine: UUID = uuid4()
     with transaction(None) as tx:
@@ -599,6 +619,27 @@ def test_a_worker_that_lost_its_claim_settles_nothing(
     locks.run(worker.desk(house), command, mine)
     assert commands(owner) == before
     assert len(codes_on_locks(seam)) == 1
+
+
+def test_a_batch_that_outlives_its_lease_does_not_run_what_passed_to_another(
+    cast: Cast, worker: House, seam: Running, owner: Owner
+) -> None:
+    """Ten slow commands take longer than one lease: the claim is asked anew before each. Looking
+    for the code by its name would not help two workers who look at the same moment."""
+    admitted(cast)
+    mine: UUID = uuid4()
+    with transaction(None) as tx:
+        ((command, house),) = lock_commands.claim(tx, mine)
+    owner.run("update lock_commands set claimed_at = now() - interval '59 seconds'")
+    with worker.desk(house).transaction() as tx:
+        assert lock_commands.begin(tx, command, mine)
+    work(worker, "locks")
+    assert seam.counts().get(f"POST {CREATE}", 0) == 0
+    owner.run("update lock_commands set claimed_at = now() - interval '61 seconds'")
+    with transaction(None) as tx:
+        assert [row[0] for row in lock_commands.claim(tx, uuid4())] == [command]
+    locks.run(worker.desk(house), command, mine)
+    assert seam.counts().get(f"POST {CREATE}", 0) == 0
 
 
 def test_g8_a_full_door_evicts_nobody_and_a_freed_place_is_taken(

@@ -13,6 +13,7 @@ from portal.db import transaction
 from portal.jobs import drain, messages
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Refused
+from portal.policies import backoff
 from portal.verbs import messages as verbs
 from portal.verbs import stays
 from sandbox.mail import MailSink
@@ -125,6 +126,29 @@ def test_f2_a_mail_whose_sender_died_in_mid_send_waits_for_a_person(
     owner.make_due()
     work(worker, "outbox")
     assert (ends(owner), len(mail.received)) == (["unknown"], 0)
+
+
+@pytest.mark.parametrize("guest", [{}, {"line_user_id": "Uhanako"}], ids=["mail", "line"])
+def test_what_may_have_arrived_is_not_called_withdrawn(
+    cast: Cast,
+    worker: House,
+    mail: MailSink,
+    line: Running,
+    owner: Owner,
+    guest: dict[str, str],
+) -> None:
+    """Its sender died in mid-send and its fact is no longer true: nobody knows whether it came.
+    Asked for once more by a person, it is found untrue and not sent."""
+    stay = booked(cast, **guest)
+    die(owner, transmitting=True)
+    do(cast, stays.cancel, stay.id, 1)
+    work(worker, "outbox")
+    assert ends(owner) == ["unknown", "sent"]
+    with cast.transaction(cast.tokyo.id) as tx:
+        (lost,) = tx.rows("select id from outbox where unknown_at is not null")
+        assert isinstance(verbs.resend(tx, cast.sato.actor, lost.id), Applied)
+    work(worker, "outbox")
+    assert ends(owner) == ["withdrawn", "sent"]
 
 
 def test_f2_a_claim_that_is_alive_is_left_alone(
@@ -332,6 +356,28 @@ def test_f11_a_lost_answer_of_line_is_one_message(
     assert len(line.control("pushes")) == 1
     keys = {seen["headers"]["x-line-retry-key"] for seen in line.control("requests")}
     assert keys == {str(owner.one("select id from outbox"))}
+
+
+@pytest.mark.parametrize("later", ["do_then_drop", "error_500_before", "refuse", "blocked"])
+def test_f11_a_lost_answer_of_line_stays_in_doubt_until_it_is_given_up(
+    cast: Cast, worker: House, line: Running, owner: Owner, later: str
+) -> None:
+    """It may have arrived. That later tries certainly did not proves nothing about the first."""
+    booked(cast, line_user_id="Uhanako", email=None)
+    line.fault("do_then_drop", "/v2/bot/message/push")
+    work(worker, "outbox")
+    if later == "blocked":
+        line.reset()  # it keeps a retry key for a day
+        line.control("block", {"user": "Uhanako"})
+    for _ in range(backoff.WORDS_LIMIT):
+        if later != "blocked":
+            line.fault(later)
+        owner.make_due()
+        work(worker, "outbox")
+    assert ends(owner) == ["unknown"]
+    assert owner.one("select attempts from outbox") == (
+        2 if later == "blocked" else backoff.WORDS_LIMIT
+    )
 
 
 def test_f11_a_blocked_user_is_written_to_by_mail_in_the_same_language(
