@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
 
-from sqlalchemy import event
-
 from benchmarks.ground import Ground
-from portal.db import db
+from sandbox.watch import statements
 
 ROUNDS = 5
 
@@ -54,7 +51,7 @@ def rates(
         order = (ours, floor) if turn % 2 else (floor, ours)
         took = {make: _seconds(make()) for make in order}
         pairs.append((took[ours], took[floor]))
-    with counted() as statements:
+    with statements() as said:
         ours()()
     return Figure(
         name,
@@ -62,7 +59,7 @@ def rates(
         median(_shown(seconds, count, unit) for _, seconds in pairs),
         median(theirs / mine for mine, theirs in pairs),
         unit,
-        len(statements) / count,
+        len(said) / count,
     )
 
 
@@ -74,18 +71,3 @@ def _seconds(work: Work) -> float:
 
 def _shown(seconds: float, count: int, unit: Unit) -> float:
     return count / seconds if unit == "a second" else seconds * 1000 / count
-
-
-@contextmanager
-def counted() -> Iterator[list[str]]:
-    """The statements that the portal says meanwhile, in this process."""
-    said: list[str] = []
-
-    def keep(_: Any, __: Any, statement: str, *___: Any) -> None:
-        said.append(statement)
-
-    event.listen(db.engine, "before_cursor_execute", keep)
-    try:
-        yield said
-    finally:
-        event.remove(db.engine, "before_cursor_execute", keep)

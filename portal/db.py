@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 from uuid import UUID
 
+import psycopg
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, CursorResult, MetaData, Row, make_url, text
-from sqlalchemy.exc import DisconnectionError, IntegrityError
+from psycopg.rows import namedtuple_row
+from sqlalchemy import Connection, MetaData, make_url, text
+from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError
 from sqlalchemy.orm import DeclarativeBase, configure_mappers
 
 from portal import doorbell, fence
@@ -31,7 +33,7 @@ NAMING = {
 }
 
 ActorKind = Literal["staff", "guest", "system", "provider"]
-Isolation = Literal["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
+Isolation = Literal["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "AUTOCOMMIT"]
 
 
 class Base(DeclarativeBase):
@@ -43,6 +45,17 @@ db = SQLAlchemy(model_class=Base)
 SCOPE = "select set_config('app.facility_id', :facility, true)"
 
 Entity = TypeVar("Entity", bound=Base)
+
+
+class Row(Protocol):
+    """One row of an answer: a tuple whose parts are named as its columns."""
+
+    def __getattr__(self, column: str) -> Any: ...
+    def __getitem__(self, place: int) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+Answer = psycopg.Cursor[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +79,38 @@ class Tx:
         self.rings: set[Kind] = set()
         self._scope_to_set = facility_id is not None
 
-    def run(self, sql: str, **params: Any) -> CursorResult[Any]:
+    def run(self, sql: str, **params: Any) -> Answer:
         """Execute one plain statement with named parameters."""
         if self._scope_to_set:
             self._scope_to_set = False
-            self.run(SCOPE, facility=str(self.facility_id or ""))
-        return self._wire.exec_driver_sql(_driver_sql(sql), params)
+            self._send(_driver_sql(SCOPE), {"facility": str(self.facility_id or "")})
+        return self._send(_driver_sql(sql), params)
+
+    def _send(self, sql: str, params: dict[str, Any]) -> Answer:
+        """Past SQLAlchemy, whose result would cost more than most of our statements. Its pool, its
+        transactions and its names for what goes wrong stay."""
+        driver = cast("psycopg.Connection[Any]", self._wire.connection.driver_connection)
+        try:
+            return driver.cursor(row_factory=namedtuple_row).execute(sql, params)
+        except psycopg.Error as fault:
+            raise self._named(fault, sql, params, over=driver.closed) from fault
+
+    def _named(
+        self, fault: psycopg.Error, sql: str, params: dict[str, Any], *, over: bool
+    ) -> DBAPIError:
+        """A connection that is `over` leaves the pool."""
+        if over:
+            self._wire.invalidate(fault)
+        named = DBAPIError.instance(
+            sql,
+            params,
+            fault,
+            psycopg.Error,
+            hide_parameters=True,
+            connection_invalidated=over,
+            dialect=self._wire.dialect,
+        )
+        return cast(DBAPIError, named)
 
     def leave(self) -> None:
         """The next piece of work in this transaction begins in no facility. The scope is set before
@@ -79,14 +118,20 @@ class Tx:
         self._scope_to_set = self._scope_to_set or self.facility_id is not None
         self.facility_id = None
 
-    def row(self, sql: str, **params: Any) -> Row[Any] | None:
-        return self.run(sql, **params).one_or_none()
+    def row(self, sql: str, **params: Any) -> Row | None:
+        """The one row that a statement answers; it may have none, and never two."""
+        found = self.run(sql, **params).fetchall()
+        if len(found) > 1:
+            raise LookupError(f"{len(found)} rows where one was asked for")
+        return found[0] if found else None
 
-    def rows(self, sql: str, **params: Any) -> Sequence[Row[Any]]:
-        return self.run(sql, **params).all()
+    def rows(self, sql: str, **params: Any) -> Sequence[Row]:
+        return self.run(sql, **params).fetchall()
 
     def scalar(self, sql: str, **params: Any) -> Any:
-        return self.run(sql, **params).scalar_one_or_none()
+        """The first column of `row`; None when there is none."""
+        found = self.row(sql, **params)
+        return None if found is None else found[0]
 
     def get(
         self, kind: type[Entity], row_id: UUID | None, *, lock: bool = False, first: str = ""
@@ -104,7 +149,7 @@ class Tx:
         made = (
             f"insert into {kind.__tablename__} ({', '.join(values)}) values ({named}) returning id"
         )
-        return cast(UUID, self.run(made, **values).scalar_one())
+        return cast(UUID, self.scalar(made, **values))
 
     def ring(self, kind: Kind) -> None:
         """Tell a worker once this transaction has committed; nothing is rung on a roll-back."""
@@ -115,7 +160,7 @@ class Tx:
         the row its house. `finder` is a call of one of the database's definer functions, which
         answer (facility_id, row id). Returns the row's id, or None when there is none."""
         left, self._scope_to_set = self._scope_to_set, False
-        found: Sequence[Any] | None = self.row(
+        found = self.row(
             f"select found.*, set_config('app.facility_id', found.facility_id::text, true)"
             f" from {finder} found",
             **params,
@@ -142,7 +187,11 @@ class Tx:
 def transaction(
     facility_id: UUID | None, *, isolation: Isolation = "READ COMMITTED"
 ) -> Iterator[Tx]:
-    """Commit on a clean exit, roll back on any exception. Inside it no edge may be called."""
+    """Commit on a clean exit, roll back on any exception. Inside it no edge may be called. Under
+    AUTOCOMMIT each statement is a transaction of its own, which saves two round trips; a scope
+    would end with the statement that sets it, so there is none."""
+    if isolation == "AUTOCOMMIT" and facility_id is not None:
+        raise ValueError("a facility's scope lasts for a transaction")
     fence.transaction_began()
     try:
         with db.engine.connect() as wire:
@@ -157,10 +206,10 @@ def transaction(
         doorbell.ring(kind)
 
 
-def _snapshot(kind: type[Entity], row: Row[Any]) -> Entity:
+def _snapshot(kind: type[Entity], row: Row) -> Entity:
     """The row under its entity's names. No session knows it, so nothing can save it."""
     made = kind.__new__(kind)
-    made.__dict__.update(row._mapping)
+    made.__dict__.update(row._asdict())
     return made
 
 

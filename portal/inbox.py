@@ -4,13 +4,11 @@ confused. Two states only: processing, completed."""
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import Row
-
 from portal import clock
-from portal.db import Actor, Tx
+from portal.db import Actor, Row, Tx
 from portal.log import request_id
 from portal.machines.webhook_event import MACHINE
 from portal.move import move
@@ -88,7 +86,7 @@ def _held(tx: Tx, source: Source, event_id: str) -> Held:
 
 def claim(
     tx: Tx, token: UUID, *, at_most: int = BATCH, only: tuple[Source, str] | None = None
-) -> Sequence[Row[Any]]:
+) -> Sequence[Row]:
     """Lease due events to `token`: unclaimed ones, and those whose claim has expired. One row
     updated means that it is ours. `only` names one event, for the inline mode. Materialized, or
     a join could look the due rows up anew for each row, each time others."""

@@ -7,9 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.log import request_id
 
 LEASE = timedelta(minutes=5)
@@ -116,13 +114,11 @@ _FACTS = """
 """A message with what its words need, and whether it has been heard and is still true."""
 
 
-def load(tx: Tx, message_id: UUID) -> Row[Any] | None:
+def load(tx: Tx, message_id: UUID) -> Row | None:
     return tx.row(_FACTS, id=message_id)
 
 
-def begin_sending(
-    tx: Tx, message_id: UUID, token: UUID, *, sent: UUID | None = None
-) -> Row[Any] | None:
+def begin_sending(tx: Tx, message_id: UUID, token: UUID, *, sent: UUID | None = None) -> Row | None:
     """Mark that transmission begins, and return the message's facts; their `sending_at` is that of
     an earlier try whose end nobody knows. None when the claim is no longer ours or nothing may be
     sent: it was heard, it is no longer true, or an e-mail's sender died. `sent` is the message
@@ -172,7 +168,7 @@ def sent(tx: Tx, message_id: UUID, token: UUID) -> None:
 
 def recorded(tx: Tx, message_id: UUID) -> bool:
     """unknown, dead → sent, by the word of a server that has it: remembered as a sender would."""
-    settled = tx.run(
+    settled = tx.scalar(
         f"""
         with done as (
             update outbox
@@ -187,7 +183,7 @@ def recorded(tx: Tx, message_id: UUID) -> bool:
         """,
         id=message_id,
     )
-    return settled.one_or_none() is not None
+    return settled is not None
 
 
 def suppress(tx: Tx, message_id: UUID, token: UUID) -> bool:

@@ -6,7 +6,6 @@ real SDKs, as a worker has them, only less patient.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -14,11 +13,10 @@ from typing import Any, TypeVar
 import psycopg
 import pytest
 from flask import Flask
-from sqlalchemy import event
 
 from portal import inbox
 from portal.config import Config
-from portal.db import db, transaction
+from portal.db import transaction
 from portal.edges.channels import Channels
 from portal.edges.line.adapter import LineMessages
 from portal.edges.locks.adapter import SeamLocks
@@ -267,21 +265,6 @@ def at_once(app: Flask, *calls: Callable[[], T]) -> list[T | BaseException]:
     for thread in threads:
         thread.join(60)
     return answers
-
-
-@contextmanager
-def counted() -> Iterator[list[str]]:
-    """Every statement the app sends meanwhile."""
-    said: list[str] = []
-
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
-        said.append(" ".join(statement.split()))
-
-    event.listen(db.engine, "before_cursor_execute", note)
-    try:
-        yield said
-    finally:
-        event.remove(db.engine, "before_cursor_execute", note)
 
 
 def codes_on_locks(seam: Running) -> list[dict[str, Any]]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
+from portal.db import Row
 from portal.doorbell import Kind
 from portal.inbox import Result
 
@@ -24,7 +23,7 @@ class PermanentFaultError(Exception):
 class Applying:
     """One claimed event and the token of its claim."""
 
-    event: Row[Any]
+    event: Row
     token: UUID
 
     @property

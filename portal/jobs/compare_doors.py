@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
 from portal import clock, seal
-from portal.db import transaction
+from portal.db import Row, transaction
 from portal.edges.locks.port import LockCode, Locks
 from portal.policies import divergences as policy
 from portal.policies.divergences import TheirCode
@@ -24,7 +21,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Door:
-    def __init__(self, locks: Locks, facility_id: UUID, door: Row[Any]) -> None:
+    def __init__(self, locks: Locks, facility_id: UUID, door: Row) -> None:
         self.locks, self.facility_id, self.door = locks, facility_id, door
         self.name = str(door.id)
         self.reached: datetime | None = None
@@ -43,13 +40,13 @@ class Door:
         return [Look(self.facility_id, CODES, list(found), door_id=self.door.id)]
 
 
-def due_doors(houses: Sequence[UUID]) -> Iterator[tuple[UUID, Row[Any]]]:
+def due_doors(houses: Sequence[UUID]) -> Iterator[tuple[UUID, Row]]:
     """Of all houses together, so that a house with many doors keeps no other waiting."""
     due = [(facility_id, door) for facility_id in houses for door in _doors(facility_id)]
     yield from sorted(due, key=lambda one: (one[1].reached or NEVER, one[1].id))
 
 
-def _doors(facility_id: UUID) -> Sequence[Row[Any]]:
+def _doors(facility_id: UUID) -> Sequence[Row]:
     with transaction(facility_id) as tx:
         return tx.rows(
             """

@@ -11,13 +11,10 @@ walk goes on from where the lists were whole.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
 from portal import clock
-from portal.db import Tx, transaction
+from portal.db import Row, Tx, transaction
 from portal.edges.errors import Unreachable
 from portal.edges.payments.port import Intent, Listed, Payments
 from portal.edges.payments.port import Refund as ProviderRefund
@@ -226,7 +223,7 @@ def _our_refunds(
     ]
 
 
-def _pages(tx: Tx, sql: str, table: str, since: datetime, until: datetime) -> Iterator[Row[Any]]:
+def _pages(tx: Tx, sql: str, table: str, since: datetime, until: datetime) -> Iterator[Row]:
     """By keyset: the index on (facility, created_at, id) is walked once, whatever the span."""
     at, last = since, UUID(int=0)
     while True:

@@ -1,14 +1,12 @@
 """Webhook events: claimed, then applied in one transaction each, completion included."""
 
 from contextlib import AbstractContextManager
-from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
 from portal import inbox, log
-from portal.db import Tx, transaction
+from portal.db import Row, Tx, transaction
 from portal.inbox import Source
 from portal.jobs import lock_events, payment_events
 from portal.jobs.applying import Applying, Handled, NotYetError, PermanentFaultError
@@ -151,7 +149,7 @@ def _transient(fault: DBAPIError) -> bool:
     return getattr(fault.orig, "sqlstate", None) in TRANSIENT_SQLSTATES
 
 
-def _title(event: Row[Any]) -> str:
+def _title(event: Row) -> str:
     return f"{event.source} {event.type} {event.event_id}"
 
 

@@ -1,13 +1,10 @@
 """Lock commands: claimed, carried to the lock, settled by what the controller says."""
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row
-
 from portal import lock_commands, log, seal
-from portal.db import Tx, transaction
+from portal.db import Row, Tx, transaction
 from portal.edges.errors import EdgeError, Rejected, Unknown, Unreachable
 from portal.edges.locks.port import LockCode
 from portal.jobs.house import House
@@ -51,7 +48,7 @@ def run(desk: Desk, command_id: UUID, token: UUID) -> None:
             _put_off(desk, command, token, fault)
 
 
-def _set(desk: Desk, command: Row[Any], token: UUID) -> None:
+def _set(desk: Desk, command: Row, token: UUID) -> None:
     """The code is looked for by its own name before it is made: there is no idempotency key."""
     if command.state not in ("requested", "missing"):
         _superseded(desk, command, token)
@@ -68,7 +65,7 @@ def _set(desk: Desk, command: Row[Any], token: UUID) -> None:
     _heard(desk, command, token, code, "accepted")
 
 
-def _update(desk: Desk, command: Row[Any], token: UUID) -> None:
+def _update(desk: Desk, command: Row, token: UUID) -> None:
     """The same code, another end. An unclear update is read back before it is repeated."""
     if command.state not in LIVE or command.provider_code_id is None:
         _superseded(desk, command, token)
@@ -84,7 +81,7 @@ def _update(desk: Desk, command: Row[Any], token: UUID) -> None:
     _heard(desk, command, token, code, "accepted")
 
 
-def _remove(desk: Desk, command: Row[Any], token: UUID) -> None:
+def _remove(desk: Desk, command: Row, token: UUID) -> None:
     """Gone only when the controller says so. A 404 on a delete is a removal."""
     code = _find(desk, command)
     if code is None and command.set_in_doubt:
@@ -100,13 +97,13 @@ def _remove(desk: Desk, command: Row[Any], token: UUID) -> None:
 RUN = {"set": _set, "update": _update, "remove": _remove}
 
 
-def _find(desk: Desk, command: Row[Any]) -> LockCode | None:
+def _find(desk: Desk, command: Row) -> LockCode | None:
     if command.provider_code_id is not None:
         return desk.locks.get_code(command.provider_code_id)
     return desk.locks.find_code(command.device_id, command.code_name)
 
 
-def _load(tx: Tx, command_id: UUID) -> Row[Any] | None:
+def _load(tx: Tx, command_id: UUID) -> Row | None:
     return tx.row(
         """
         select c.id, c.kind, c.key_id, c.attempts, c.unknown_at, c.request_id,
@@ -128,7 +125,7 @@ def _load(tx: Tx, command_id: UUID) -> Row[Any] | None:
 
 def _heard(
     desk: Desk,
-    command: Row[Any],
+    command: Row,
     token: UUID,
     code: LockCode | None,
     result: str,
@@ -155,17 +152,17 @@ def _heard(
             )
 
 
-def _superseded(desk: Desk, command: Row[Any], token: UUID) -> None:
+def _superseded(desk: Desk, command: Row, token: UUID) -> None:
     with desk.transaction() as tx:
         lock_commands.supersede(tx, command.id, token)
 
 
-def _wait(desk: Desk, command: Row[Any], token: UUID, why: str) -> None:
+def _wait(desk: Desk, command: Row, token: UUID, why: str) -> None:
     with desk.transaction() as tx:
         lock_commands.put_off(tx, command.id, token, SETTLES, why)
 
 
-def _put_off(desk: Desk, command: Row[Any], token: UUID, fault: Exception) -> None:
+def _put_off(desk: Desk, command: Row, token: UUID, fault: Exception) -> None:
     with desk.transaction() as tx:
         if command.attempts >= backoff.DOOR_LIMIT:
             lock_commands.bury(tx, command.id, token, _said(fault))
@@ -174,7 +171,7 @@ def _put_off(desk: Desk, command: Row[Any], token: UUID, fault: Exception) -> No
             lock_commands.put_off(tx, command.id, token, pause, _said(fault))
 
 
-def _lost(desk: Desk, command: Row[Any], token: UUID, fault: EdgeError) -> None:
+def _lost(desk: Desk, command: Row, token: UUID, fault: EdgeError) -> None:
     pause = backoff.wait(backoff.DOOR, command.attempts)
     with desk.transaction() as tx:
         if command.attempts >= backoff.DOOR_LIMIT:
@@ -183,7 +180,7 @@ def _lost(desk: Desk, command: Row[Any], token: UUID, fault: EdgeError) -> None:
             lock_commands.unknown(tx, command.id, token, pause, _said(fault))
 
 
-def _refused(desk: Desk, command: Row[Any], token: UUID, fault: EdgeError) -> None:
+def _refused(desk: Desk, command: Row, token: UUID, fault: EdgeError) -> None:
     """The controller said no. To a set that ends the key; anything else waits for a person."""
     with desk.transaction() as tx:
         if command.kind == "set" and lock_commands.done(tx, command.id, token, _said(fault)):

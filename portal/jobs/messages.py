@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
 from portal import letters, log, outbox, seal
-from portal.db import Tx, transaction
+from portal.db import Row, Tx, transaction
 from portal.edges.errors import EdgeError, Rejected, Unknown, Unreachable
 from portal.edges.mail.port import MailMessage
 from portal.jobs.house import House
@@ -40,7 +38,7 @@ def dispatch(house: House, facility_id: UUID, messages: Sequence[UUID], token: U
         _mark_sent(facility_id, sent, token)
 
 
-def _begin(facility_id: UUID, message_id: UUID, token: UUID, sent: UUID | None) -> Row[Any] | None:
+def _begin(facility_id: UUID, message_id: UUID, token: UUID, sent: UUID | None) -> Row | None:
     """The facts of a message that may be sent now, with `sending_at` committed. `sent`, the one
     before it, is marked in any case."""
     try:
@@ -74,7 +72,7 @@ def _end_unsent(tx: Tx, message_id: UUID, token: UUID) -> None:
         outbox.withdraw(tx, row.id, token)
 
 
-def _send(house: House, facility_id: UUID, row: Row[Any], token: UUID) -> bool:
+def _send(house: House, facility_id: UUID, row: Row, token: UUID) -> bool:
     """True when the channel has it. What else became of it is written down here."""
     with log.request(row.request_id or log.new_request_id()):
         try:
@@ -92,7 +90,7 @@ def _send(house: House, facility_id: UUID, row: Row[Any], token: UUID) -> bool:
     return False
 
 
-def _transmit(house: House, row: Row[Any], letter: letters.Letter) -> None:
+def _transmit(house: House, row: Row, letter: letters.Letter) -> None:
     if row.channel == "email":
         house.channels.mail.send(
             MailMessage(
@@ -115,7 +113,7 @@ def _transmit(house: House, row: Row[Any], letter: letters.Letter) -> None:
 
 def _put_off(
     facility_id: UUID,
-    row: Row[Any],
+    row: Row,
     token: UUID,
     fault: Exception,
     after: float | None = None,
@@ -156,7 +154,7 @@ def _unreadable(facility_id: UUID, message_id: UUID, token: UUID, fault: DBAPIEr
         _put_off(facility_id, row, token, fault)
 
 
-def _lost(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -> None:
+def _lost(facility_id: UUID, row: Row, token: UUID, fault: EdgeError) -> None:
     """LINE may be asked again under the same key. E-mail may not: a person decides."""
     if row.channel == "line":
         _put_off(facility_id, row, token, fault, lost=True)
@@ -165,7 +163,7 @@ def _lost(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -> No
         outbox.lose(tx, row.id, token, _said(fault))
 
 
-def _rejected(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -> None:
+def _rejected(facility_id: UUID, row: Row, token: UUID, fault: EdgeError) -> None:
     """Refused for good. A blocked LINE account falls back to e-mail in the same transaction."""
     with transaction(facility_id) as tx:
         if row.channel != "line" or not row.email:
@@ -184,7 +182,7 @@ def _rejected(facility_id: UUID, row: Row[Any], token: UUID, fault: EdgeError) -
     logger.warning("message_rejected", message=str(row.id), channel=row.channel)
 
 
-def _facts(house: House, row: Row[Any]) -> letters.Facts:
+def _facts(house: House, row: Row) -> letters.Facts:
     japanese = row.locale == "ja"
     return letters.Facts(
         event_type=row.event_type,

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 
 MOST = 100
 """Rows shown of one kind; with more than that, the first hundred are work enough."""
 
-Rows = Sequence[Row[Any]]
+Rows = Sequence[Row]
 
 # A refund that the house asked for and the provider has not taken for so long is not just slow.
 STUCK = "interval '30 minutes'"

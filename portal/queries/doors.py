@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 
 MOST = 300
 """Rows of one list: far more keys than one house has guests."""
@@ -21,10 +18,10 @@ COMMAND_STATE = """
 class Doors:
     """`keys` by door: those that may be on a lock, and refused ones of guests in house."""
 
-    doors: Sequence[Row[Any]]
-    keys: Sequence[Row[Any]]
-    commands: Sequence[Row[Any]]
-    resting: Sequence[Row[Any]]
+    doors: Sequence[Row]
+    keys: Sequence[Row]
+    commands: Sequence[Row]
+    resting: Sequence[Row]
 
 
 def look(tx: Tx) -> Doors:
@@ -32,7 +29,7 @@ def look(tx: Tx) -> Doors:
     return Doors(_doors(tx), _keys(tx), _commands(tx), _resting(tx))
 
 
-def _doors(tx: Tx) -> Sequence[Row[Any]]:
+def _doors(tx: Tx) -> Sequence[Row]:
     return tx.rows(
         """
         select d.id, d.name_ja, d.name_en, d.device_id, d.online, d.battery, d.asked_at,
@@ -43,7 +40,7 @@ def _doors(tx: Tx) -> Sequence[Row[Any]]:
     )
 
 
-def _keys(tx: Tx) -> Sequence[Row[Any]]:
+def _keys(tx: Tx) -> Sequence[Row]:
     """`wanted` is what the house wants of the lock, `observed` what the controller last said."""
     return tx.rows(
         """
@@ -67,7 +64,7 @@ def _keys(tx: Tx) -> Sequence[Row[Any]]:
     )
 
 
-def _commands(tx: Tx) -> Sequence[Row[Any]]:
+def _commands(tx: Tx) -> Sequence[Row]:
     """What a lock has not answered yet, given up first."""
     return tx.rows(
         f"""
@@ -88,7 +85,7 @@ def _commands(tx: Tx) -> Sequence[Row[Any]]:
     )
 
 
-def _resting(tx: Tx) -> Sequence[Row[Any]]:
+def _resting(tx: Tx) -> Sequence[Row]:
     """Spaces that nobody may enter yet: a key of somebody who has left may still open the door."""
     return tx.rows(
         """

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.policies import pricing
 
 MOST_PAYMENTS = 20
@@ -45,7 +42,7 @@ _STAY = """
 class Folio:
     """Amounts in the smallest unit. `balance` is what the guest owes; below 0, the house."""
 
-    lines: Sequence[Row[Any]]
+    lines: Sequence[Row]
     price: int
     paid: int
     returned: int
@@ -54,12 +51,15 @@ class Folio:
     """What of the deposit is still asked for."""
 
 
-def stay(tx: Tx, stay_id: UUID) -> Row[Any]:
+def stay(tx: Tx, stay_id: UUID) -> Row:
     """The stay with its space, plan and newest key. The caller came through its link."""
-    return tx.run(_STAY, stay=stay_id).one()
+    found = tx.row(_STAY, stay=stay_id)
+    if found is None:
+        raise LookupError("a link led to a stay that is not there")
+    return found
 
 
-def folio(tx: Tx, stay: Row[Any]) -> Folio:
+def folio(tx: Tx, stay: Row) -> Folio:
     lines = tx.rows(
         "select id, kind, amount, at from ledger_lines where stay_id = :stay order by id",
         stay=stay.id,
@@ -76,7 +76,7 @@ def folio(tx: Tx, stay: Row[Any]) -> Folio:
     )
 
 
-def payments(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+def payments(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     """Newest first."""
     return tx.rows(
         """
@@ -89,7 +89,7 @@ def payments(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
     )
 
 
-def refunds(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+def refunds(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     """Each with the moment of its last word. What failed before it was sent never concerned the
     guest."""
     return tx.rows(
@@ -107,7 +107,7 @@ def refunds(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
     )
 
 
-def payment(tx: Tx, stay_id: UUID, payment_id: UUID) -> Row[Any] | None:
+def payment(tx: Tx, stay_id: UUID, payment_id: UUID) -> Row | None:
     """One payment of this very stay, with what the card form needs, and what is owed now."""
     return tx.row(
         """
@@ -123,5 +123,5 @@ def payment(tx: Tx, stay_id: UUID, payment_id: UUID) -> Row[Any] | None:
     )
 
 
-def _sum(lines: Sequence[Row[Any]], *kinds: str) -> int:
+def _sum(lines: Sequence[Row], *kinds: str) -> int:
     return sum(line.amount for line in lines if line.kind in kinds)

@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 
 
-def plans(tx: Tx) -> Sequence[Row[Any]]:
+def plans(tx: Tx) -> Sequence[Row]:
     return tx.rows(
         """
         select id, code, name_ja, name_en, kind, unit, unit_price, deposit
@@ -21,7 +18,7 @@ def plans(tx: Tx) -> Sequence[Row[Any]]:
 
 def spaces(
     tx: Tx, starts_at: datetime, ends_at: datetime, *, except_stay: UUID | None = None
-) -> Sequence[Row[Any]]:
+) -> Sequence[Row]:
     """Every space in use: `taken` by another stay in [starts_at, ends_at), `resting` while an
     earlier guest's key may still open it. Impossible times hold nothing."""
     return tx.rows(

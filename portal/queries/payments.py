@@ -6,9 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 
 PAGE = 25
 
@@ -44,7 +42,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    rows: Sequence[Row[Any]]
+    rows: Sequence[Row]
     newer: UUID | None
     older: UUID | None
 
@@ -53,8 +51,8 @@ class Page:
 class PaymentPage:
     """`refundable`: what can still be returned, in the smallest unit."""
 
-    payment: Row[Any]
-    refunds: Sequence[Row[Any]]
+    payment: Row
+    refunds: Sequence[Row]
 
     @property
     def refundable(self) -> int:
@@ -115,7 +113,7 @@ def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
     return " and ".join(f"({part})" for part in parts), params
 
 
-def _cut(found: Sequence[Row[Any]], wanted: Wanted, size: int) -> Page:
+def _cut(found: Sequence[Row], wanted: Wanted, size: int) -> Page:
     """The extra row says whether the list goes on; it is not shown."""
     backwards, more = wanted.before is not None, len(found) > size
     rows = found[-size:] if backwards else found[:size]
@@ -126,7 +124,7 @@ def _cut(found: Sequence[Row[Any]], wanted: Wanted, size: int) -> Page:
     return Page(rows, rows[0].id if has_newer else None, rows[-1].id if has_older else None)
 
 
-def of_day(tx: Tx, start: datetime, end: datetime) -> Sequence[Row[Any]]:
+def of_day(tx: Tx, start: datetime, end: datetime) -> Sequence[Row]:
     """What came in and went out in [start, end), by kind; `amount` above zero is money in."""
     return tx.rows(
         """
@@ -158,7 +156,7 @@ def load(tx: Tx, payment_id: UUID) -> PaymentPage | None:
     return PaymentPage(payment, _refunds(tx, payment_id))
 
 
-def _refunds(tx: Tx, payment_id: UUID) -> Sequence[Row[Any]]:
+def _refunds(tx: Tx, payment_id: UUID) -> Sequence[Row]:
     return tx.rows(
         """
         select r.id, r.amount, r.currency, r.state, r.reason, r.lowers_price, r.failure,

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.queries.stays import GATE, SHOWN
 
 HISTORY = 100
@@ -18,7 +15,7 @@ HISTORY = 100
 class Folio:
     """The ledger's lines with what they add up to, in the smallest unit."""
 
-    lines: Sequence[Row[Any]]
+    lines: Sequence[Row]
     charged: int
     paid: int
     cash_held: int
@@ -27,13 +24,13 @@ class Folio:
 
 @dataclass(frozen=True, slots=True)
 class StayPage:
-    stay: Row[Any]
+    stay: Row
     folio: Folio
-    payments: Sequence[Row[Any]]
-    refunds: Sequence[Row[Any]]
-    keys: Sequence[Row[Any]]
-    messages: Sequence[Row[Any]]
-    history: Sequence[Row[Any]]
+    payments: Sequence[Row]
+    refunds: Sequence[Row]
+    keys: Sequence[Row]
+    messages: Sequence[Row]
+    history: Sequence[Row]
 
     @property
     def in_flight(self) -> int:
@@ -61,7 +58,7 @@ def load(tx: Tx, stay_id: UUID) -> StayPage | None:
     )
 
 
-def head(tx: Tx, stay_id: UUID) -> Row[Any] | None:
+def head(tx: Tx, stay_id: UUID) -> Row | None:
     """The stay with its guest, space and plan, and the facts that the gate decides on."""
     return tx.row(
         f"""
@@ -103,7 +100,7 @@ def _folio(tx: Tx, stay_id: UUID) -> Folio:
     )
 
 
-def _payments(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+def _payments(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     """`refundable`: what is left; a refund on its way is spent already, a failed one is not."""
     return tx.rows(
         """
@@ -119,7 +116,7 @@ def _payments(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
     )
 
 
-def _refunds(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+def _refunds(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     return tx.rows(
         """
         select r.id, r.payment_id, r.amount, r.currency, r.state, r.reason, r.lowers_price,
@@ -130,7 +127,7 @@ def _refunds(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
     )
 
 
-def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     return tx.rows(
         """
         select k.id, k.state, k.starts_at, k.ends_at, k.observed, k.observed_at, k.failure,
@@ -163,7 +160,7 @@ MESSAGE_END = """
 """
 
 
-def _messages(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+def _messages(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     return tx.rows(
         f"""
         select o.id, o.event_type, o.channel, o.recipient, o.locale, o.attempts, o.created_at,
@@ -174,7 +171,7 @@ def _messages(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
     )
 
 
-def history(tx: Tx, stay_id: UUID, limit: int = HISTORY) -> Sequence[Row[Any]]:
+def history(tx: Tx, stay_id: UUID, limit: int = HISTORY) -> Sequence[Row]:
     """What happened to the stay, its keys and its money, latest first.
 
     `kind` is a machine's name, or `ledger`, `message`, `lock`, `gate`; `event` names what happened

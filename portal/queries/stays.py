@@ -9,9 +9,8 @@ from typing import Any
 from uuid import UUID
 
 import jaconv
-from sqlalchemy import Row
 
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.policies.folding import digits, fold, like_pattern
 
 PAGE = 25
@@ -83,7 +82,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    rows: Sequence[Row[Any]]
+    rows: Sequence[Row]
     previous: Cursor | None
     following: Cursor | None
 
@@ -133,7 +132,7 @@ def page(tx: Tx, wanted: Wanted, size: int = PAGE) -> Page:
     return _cut(tx, found, wanted, size)
 
 
-def _cut(tx: Tx, found: Sequence[Row[Any]], wanted: Wanted, size: int) -> Page:
+def _cut(tx: Tx, found: Sequence[Row], wanted: Wanted, size: int) -> Page:
     """The extra row says whether the list goes on; it is not shown."""
     more, backwards = len(found) > size, wanted.before is not None
     rows = found[-size:] if backwards else found[:size]

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.policies.door_at import Retimed, Step
 from portal.queries.stay_page import MESSAGE_END, MESSAGE_STATE
 
@@ -23,9 +21,9 @@ MOST = 500
 class Timeline:
     """`moments`: the latest `MOST`, the oldest of them first. `more`: there are older ones."""
 
-    head: Row[Any]
-    moments: Sequence[Row[Any]]
-    keys: Sequence[Row[Any]]
+    head: Row
+    moments: Sequence[Row]
+    keys: Sequence[Row]
     more: bool
 
 
@@ -188,7 +186,7 @@ def load(tx: Tx, kind: Kind, subject_id: UUID) -> Timeline | None:
     return Timeline(head, list(reversed(found[:MOST])), keys, len(found) > MOST)
 
 
-def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row[Any]]:
+def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     return tx.rows(
         """
         select k.id, k.state, d.name_ja, d.name_en, p.code as space_code
@@ -211,7 +209,7 @@ def steps(tx: Tx, key_id: UUID) -> list[Step]:
     return [Step(row.at, row.to_state, row.actor_name) for row in rows]
 
 
-def retimed(tx: Tx, key: Row[Any]) -> list[Retimed]:
+def retimed(tx: Tx, key: Row) -> list[Retimed]:
     """When the stay's end moved, and with it the key's: the stay's own records say from where to
     where. What the lock adds to the end is the difference that stands now."""
     lag = key.ends_at - key.stay_ends_at

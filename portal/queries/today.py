@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.queries.stays import GATE, SHOWN
 
 MOST = 200
@@ -19,10 +16,10 @@ class Today:
     """`expected`: reserved and due by the end of the day, the overdue ones included. `staying`
     and `leaving` are in house; `leaving` are due out by the end of the day."""
 
-    expected: Sequence[Row[Any]]
-    staying: Sequence[Row[Any]]
-    leaving: Sequence[Row[Any]]
-    doors: Sequence[Row[Any]]
+    expected: Sequence[Row]
+    staying: Sequence[Row]
+    leaving: Sequence[Row]
+    doors: Sequence[Row]
     arrived: int
     left: int
 
@@ -56,7 +53,7 @@ def look(tx: Tx, start: datetime, end: datetime) -> Today:
     )
 
 
-def _live(tx: Tx, end: datetime) -> Sequence[Row[Any]]:
+def _live(tx: Tx, end: datetime) -> Sequence[Row]:
     """Every stay that is expected or in house, with the facts that the gate decides on."""
     return tx.rows(
         f"""
@@ -78,7 +75,7 @@ def _live(tx: Tx, end: datetime) -> Sequence[Row[Any]]:
     )
 
 
-def _doors(tx: Tx) -> Sequence[Row[Any]]:
+def _doors(tx: Tx) -> Sequence[Row]:
     """Keys that the lock has not confirmed as we want them. A refused key counts as long as its
     guest is in house and has no newer one."""
     return tx.rows(

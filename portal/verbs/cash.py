@@ -1,12 +1,9 @@
 """Cash at the desk: a line in the folio, with its own verbs."""
 
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
 from portal import ledger
-from portal.db import Actor, Tx
+from portal.db import Actor, Row, Tx
 from portal.money import LARGEST, Money
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.verbs import facts, refunds_owed
@@ -42,7 +39,7 @@ def hand_back(tx: Tx, actor: Actor, stay_id: UUID, amount: int, form_key: UUID) 
     return Applied(Code.CASH_RETURNED, to="booked", subject=stay_id)
 
 
-def _counter(tx: Tx, stay_id: UUID, form_key: UUID) -> Row[Any] | Outcome:
+def _counter(tx: Tx, stay_id: UUID, form_key: UUID) -> Row | Outcome:
     stay = facts.stay(tx, stay_id)
     if stay is None:
         return Refused(Code.NOT_FOUND)
@@ -51,9 +48,7 @@ def _counter(tx: Tx, stay_id: UUID, form_key: UUID) -> Row[Any] | Outcome:
     return stay
 
 
-def _book(
-    tx: Tx, actor: Actor, stay: Row[Any], kind: ledger.Kind, amount: int, form_key: UUID
-) -> None:
+def _book(tx: Tx, actor: Actor, stay: Row, kind: ledger.Kind, amount: int, form_key: UUID) -> None:
     ledger.book(
         tx,
         actor,

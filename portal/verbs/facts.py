@@ -1,12 +1,10 @@
 """What verbs look at before they decide: one statement a question, the stay's row locked."""
 
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Row
-
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest
 
 _STAY = """
@@ -43,7 +41,7 @@ _LOCK = """
 """
 
 
-def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row[Any] | None:
+def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row | None:
     """The stay with its house, space, door and money. Locked, so that no two verbs decide on the
     same facts at once; `lock=False` for pages that only show what the gate would say."""
     if lock:
@@ -51,7 +49,7 @@ def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row[Any] | None:
     return tx.row(_STAY, stay=stay_id)
 
 
-def checkin_request(facts: Row[Any], now: datetime) -> CheckinRequest:
+def checkin_request(facts: Row, now: datetime) -> CheckinRequest:
     return CheckinRequest(
         now=now,
         starts_at=facts.starts_at,

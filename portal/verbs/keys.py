@@ -5,10 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row
-
 from portal import clock, lock_commands, outbox, seal
-from portal.db import SYSTEM, Actor, Tx
+from portal.db import SYSTEM, Actor, Row, Tx
 from portal.machines.entry_key import MACHINE
 from portal.machines.stay import MACHINE as STAY
 from portal.models import EntryKey
@@ -27,7 +25,7 @@ DUPLICATES_BORNE = 3
 LIVE = ("requested", "issued", "missing")
 
 
-def order(tx: Tx, actor: Actor, stay: Row[Any]) -> UUID:
+def order(tx: Tx, actor: Actor, stay: Row) -> UUID:
     """→ requested, for a stay being admitted (as `facts.stay` gives it). The worker sets it."""
     begins = min(clock.now(), stay.starts_at) - timedelta(minutes=stay.key_lead_minutes)
     ends = stay.ends_at + timedelta(minutes=stay.key_lag_minutes)
@@ -77,7 +75,7 @@ def revoke_all(tx: Tx, actor: Actor, stay_id: UUID, *, reason: str) -> int:
     return len(live)
 
 
-def retime(tx: Tx, actor: Actor, stay: Row[Any], ends_at: datetime) -> bool:
+def retime(tx: Tx, actor: Actor, stay: Row, ends_at: datetime) -> bool:
     """The same code until another time; the lock is told, the guest hears of it once it agreed.
     True when the guest will."""
     ends = ends_at + timedelta(minutes=stay.key_lag_minutes)
@@ -200,7 +198,7 @@ _SAID = {
 }
 
 
-def _create(tx: Tx, actor: Actor, stay: Row[Any], begins: datetime, ends: datetime) -> UUID | None:
+def _create(tx: Tx, actor: Actor, stay: Row, begins: datetime, ends: datetime) -> UUID | None:
     key_id, pin = uuid4(), seal.new_pin()
     return create_row(
         tx,

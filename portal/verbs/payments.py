@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from time import sleep
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row
 from sqlalchemy.exc import IntegrityError
 
 from portal import ledger
-from portal.db import Actor, Tx, violated
+from portal.db import Actor, Row, Tx, violated
 from portal.edges.errors import Rejected, Unknown, Unreachable
 from portal.edges.payments.port import Intent
 from portal.machines.payment import MACHINE
@@ -162,7 +161,7 @@ def _clear_way(desk: Desk, actor: Actor, stay_id: UUID, part: Part) -> Outcome |
     return None
 
 
-def _settle(desk: Desk, actor: Actor, attempt: Row[Any], wanted: tuple[int, str]) -> Outcome | None:
+def _settle(desk: Desk, actor: Actor, attempt: Row, wanted: tuple[int, str]) -> Outcome | None:
     state = attempt.state
     if state == "unknown":
         said = payment_answers.resolve(desk, actor, attempt.id)
@@ -206,9 +205,7 @@ def _attempt(tx: Tx, actor: Actor, stay_id: UUID, part: Part) -> _Attempt | Outc
     return _new_attempt(tx, actor, stay, amount, purpose)
 
 
-def _new_attempt(
-    tx: Tx, actor: Actor, stay: Row[Any], amount: int, purpose: str
-) -> _Attempt | Outcome:
+def _new_attempt(tx: Tx, actor: Actor, stay: Row, amount: int, purpose: str) -> _Attempt | Outcome:
     number = 1 + int(
         tx.scalar(
             "select coalesce(max(attempt), 0) from payments"
@@ -255,7 +252,7 @@ def _ask_after(tx: Tx, payment_id: UUID, pause: timedelta) -> None:
 
 
 def _told(
-    tx: Tx, stay: Row[Any], payment_id: UUID, key: str, amount: int, purpose: str
+    tx: Tx, stay: Row, payment_id: UUID, key: str, amount: int, purpose: str
 ) -> _Attempt | Outcome:
     if tx.facility_id is None:
         raise LookupError("a payment needs its facility")
@@ -271,14 +268,14 @@ def _told(
     )
 
 
-def _amount(stay: Row[Any], part: Part) -> int:
+def _amount(stay: Row, part: Part) -> int:
     """Only what the deposit, and everything else received, does not cover."""
     if part == "balance":
         return int(stay.balance)
     return pricing.deposit_open(stay.deposit_due, int(stay.charged), int(stay.balance))
 
 
-def _purpose(stay: Row[Any], part: Part) -> str:
+def _purpose(stay: Row, part: Part) -> str:
     if stay.source == "walk_in":
         return "walk_in"
     return "reservation_deposit" if part == "deposit" else "reservation_balance"

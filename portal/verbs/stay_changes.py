@@ -4,11 +4,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
 from sqlalchemy.exc import IntegrityError
 
 from portal import clock, ledger, outbox
-from portal.db import Actor, Tx, violated
+from portal.db import Actor, Row, Tx, violated
 from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
@@ -74,7 +73,7 @@ def change_times(
     return Applied(Code.STAY_TIMES_CHANGED, to=stay.state, subject=stay_id)
 
 
-def _ready(tx: Tx, stay_id: UUID, seen: int) -> Row[Any] | Outcome:
+def _ready(tx: Tx, stay_id: UUID, seen: int) -> Row | Outcome:
     stay = facts.stay(tx, stay_id)
     if stay is None:
         return Refused(Code.NOT_FOUND)
@@ -84,7 +83,7 @@ def _ready(tx: Tx, stay_id: UUID, seen: int) -> Row[Any] | Outcome:
 
 
 def _impossible(
-    stay: Row[Any], starts_at: datetime, ends_at: datetime, price_change: int
+    stay: Row, starts_at: datetime, ends_at: datetime, price_change: int
 ) -> Code | None:
     if not timedelta(0) < ends_at - starts_at <= LONGEST:
         return Code.STAY_TIMES_IMPOSSIBLE
@@ -95,7 +94,7 @@ def _impossible(
     return None
 
 
-def _update(tx: Tx, stay: Row[Any], values: dict[str, Any]) -> bool:
+def _update(tx: Tx, stay: Row, values: dict[str, Any]) -> bool:
     """False when the space is taken then: the database's own constraint says so."""
     changes = ", ".join(f"{name} = :{name}" for name in values)
     try:
@@ -112,7 +111,7 @@ def _update(tx: Tx, stay: Row[Any], values: dict[str, Any]) -> bool:
     return True
 
 
-def _reprice(tx: Tx, actor: Actor, stay: Row[Any], change: int) -> None:
+def _reprice(tx: Tx, actor: Actor, stay: Row, change: int) -> None:
     if change == 0:
         return
     ledger.book(

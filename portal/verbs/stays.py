@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
 from sqlalchemy.exc import IntegrityError
 
 from portal import clock, ledger, outbox, seal
-from portal.db import Actor, Tx, violated
+from portal.db import Actor, Row, Tx, violated
 from portal.gates.checkin import Decision, evaluate_checkin_request
 from portal.log import request_id
 from portal.machines.stay import MACHINE
@@ -160,7 +158,7 @@ def reinstate(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
     return Applied(Code.STAY_REINSTATED, to="reserved", subject=stay_id)
 
 
-def _ready(tx: Tx, stay_id: UUID, event: str, already: Code, seen: int) -> Row[Any] | Outcome:
+def _ready(tx: Tx, stay_id: UUID, event: str, already: Code, seen: int) -> Row | Outcome:
     """The locked facts, or the answer: not found, nothing to do, or not what the person saw."""
     stay = facts.stay(tx, stay_id)
     if stay is None:
@@ -174,9 +172,7 @@ def _ready(tx: Tx, stay_id: UUID, event: str, already: Code, seen: int) -> Row[A
     return stay
 
 
-def _move(
-    tx: Tx, actor: Actor, stay: Row[Any], event: str, verb: str, **also: datetime
-) -> Moved | None:
+def _move(tx: Tx, actor: Actor, stay: Row, event: str, verb: str, **also: datetime) -> Moved | None:
     return move(
         tx,
         MACHINE,
@@ -234,7 +230,7 @@ def _impossible(wanted: NewStay) -> Code | None:
     return None
 
 
-def _space(tx: Tx, wanted: NewStay) -> Row[Any] | Refused:
+def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
     """Locked: two who book it at once wait for one another here, and not within the exclusion
     constraint, where PostgreSQL would call it a deadlock."""
     space = tx.row(
@@ -254,7 +250,7 @@ def _space(tx: Tx, wanted: NewStay) -> Row[Any] | Refused:
     return space if space.active else Refused(Code.SPACE_NOT_USABLE)
 
 
-def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row[Any]) -> UUID:
+def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row) -> UUID:
     guest = wanted.guest
     guest_id = tx.add(
         Guest,
@@ -309,7 +305,7 @@ def _charge(tx: Tx, actor: Actor, stay_id: UUID, price: int, currency: str) -> N
     ledger.book(tx, actor, "charge", stay_id=stay_id, amount=price, currency=currency)
 
 
-def _settle_cancelled(tx: Tx, actor: Actor, stay: Row[Any], charged: int, fee: int) -> None:
+def _settle_cancelled(tx: Tx, actor: Actor, stay: Row, charged: int, fee: int) -> None:
     if charged:
         ledger.book(
             tx, actor, "charge_reversed", stay_id=stay.id, amount=charged, currency=stay.currency

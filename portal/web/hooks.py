@@ -102,7 +102,7 @@ def from_seam() -> Response:
 def _receive(source: Source, event_id: str, store: Store) -> Response:
     """Committed first, then rung, then answered by what we hold."""
     try:
-        with transaction(None) as tx:
+        with transaction(None, isolation="AUTOCOMMIT") as tx:  # it is one statement
             held = store(tx)
     except (DataError, UnicodeError) as reason:
         return _refuse(reason)

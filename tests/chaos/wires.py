@@ -14,6 +14,7 @@ from sqlalchemy import Engine, event
 
 from portal.db import db
 from sandbox.seam.running import eventually
+from sandbox.watch import watch
 from tests.outside import Owner
 
 PATIENCE = 30
@@ -45,12 +46,11 @@ class Cuts:
 def cut(app: Flask, owner: Owner, at: int | None) -> Iterator[Cuts]:
     """Cut at statement number `at`; None only counts. The cut is one: a retry goes through."""
     cuts = Cuts(owner, at)
-    engine = engine_of(app)
-    event.listen(engine, "before_cursor_execute", cuts)
+    end = watch(before=cuts)
     try:
         yield cuts
     finally:
-        event.remove(engine, "before_cursor_execute", cuts)
+        end()
 
 
 class Proxy:

@@ -22,9 +22,10 @@ from portal.policies import backoff
 from portal.verbs import events as verbs
 from portal.verbs import payment_answers, payments
 from sandbox.stripe.testing import StandIn
+from sandbox.watch import statements
 from tests.cast import Booked, Cast
 from tests.conftest import psycopg_url
-from tests.outside import Owner, at_once, counted, events, pay, receive, recorded, work
+from tests.outside import Owner, at_once, events, pay, receive, recorded, work
 from tests.verbs.test_payments import opened
 from tests.verbs.test_stays import balance, do
 
@@ -80,7 +81,7 @@ def test_one_event_needs_at_most_ten_statements(
     cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked
 ) -> None:
     one = told(worker)
-    with counted() as said:
+    with statements() as said:
         receive(one)
         jobs.apply_due(worker)
     assert 0 < len(said) <= 10, "\n".join(said)
@@ -518,7 +519,7 @@ def test_a_batch_is_one_commit_and_each_event_is_of_its_own_house(
     receive(first)
     stored("customer.created")
     receive(second)
-    with counted() as said:
+    with statements() as said:
         assert jobs.apply_due(worker) == 3
     assert (balance(owner, stay.id), balance(owner, theirs.id)) == (0, 0)
     assert len(owner.rows("select distinct xmin::text from webhook_events")) == 1

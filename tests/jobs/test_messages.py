@@ -18,9 +18,10 @@ from portal.verbs import messages as verbs
 from portal.verbs import stays
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running
+from sandbox.watch import statements
 from tests.cast import Booked, Cast
 from tests.conftest import psycopg_url
-from tests.outside import Owner, at_once, counted, work
+from tests.outside import Owner, at_once, work
 from tests.verbs.test_stays import do
 
 LATER = timedelta(hours=1)
@@ -470,7 +471,7 @@ def test_a_batch_needs_at_most_three_statements_a_message(
     stay = booked(cast)
     for number in range(49):
         enqueue(stay.facility_id, stay.id, "stay_changed", str(number))
-    with counted() as said:
+    with statements() as said:
         assert messages.dispatch_due(worker) == 50
     assert len(mail.kept) == 50
     assert len(said) <= 3 * 50, "\n".join(said)

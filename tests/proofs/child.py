@@ -37,6 +37,7 @@ from portal.db import db
 from portal.edges.channels import channels
 from portal.jobs import drain
 from portal.jobs.house import House, open_house
+from sandbox.watch import watch
 
 
 class Line:
@@ -91,26 +92,23 @@ def watch_database(app: Flask, stops: Stops, line: Line) -> None:
     def begin(wire: Any) -> None:
         wire.info["statements"] = []
 
-    def before(wire: Any, _: Any, statement: str, *__: Any) -> None:
-        stops.reach("before", " ".join(statement.split()))
+    def before(_: Any, statement: str) -> None:
+        stops.reach("before", statement)
 
-    def after(wire: Any, _: Any, statement: str, *__: Any) -> None:
-        said = " ".join(statement.split())
-        wire.info.setdefault("statements", []).append(said)
-        stops.reach("after", said)
+    def after(wire: Any, statement: str) -> None:
+        wire.info.setdefault("statements", []).append(statement)
+        stops.reach("after", statement)
 
     def commit(wire: Any) -> None:
         ending.statements = wire.info.get("statements", [])
         stops.reach("commit", *ending.statements)
 
-    def fault(context: Any) -> None:
-        line.say("fault", sqlstate=getattr(context.original_exception, "sqlstate", None))
+    def fault(reason: Exception) -> None:
+        line.say("fault", sqlstate=getattr(getattr(reason, "orig", None), "sqlstate", None))
 
+    watch(before, after, fault)
     event.listen(engine, "begin", begin)
-    event.listen(engine, "before_cursor_execute", before)
-    event.listen(engine, "after_cursor_execute", after)
     event.listen(engine, "commit", commit)
-    event.listen(engine, "handle_error", fault)
 
     dialect: Any = engine.dialect
     do_commit = dialect.do_commit

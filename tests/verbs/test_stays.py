@@ -11,8 +11,9 @@ from portal import clock, outbox
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.verbs import cash, stays
 from portal.verbs.stays import NewGuest, NewStay
+from sandbox.watch import statements
 from tests.cast import Booked, Cast
-from tests.outside import Owner, at_once, counted, recorded
+from tests.outside import Owner, at_once, recorded
 
 HOUR = timedelta(hours=1)
 
@@ -223,7 +224,7 @@ def test_the_check_in_verb_needs_at_most_eight_statements(
     cast: Cast, inside: Flask, owner: Owner
 ) -> None:
     stay = paid_in_cash(cast, cast.book())
-    with counted() as said:
+    with statements() as said:
         assert isinstance(do(cast, stays.admit, stay.id, 1), Applied)
     assert 0 < len(said) <= 8, said
 

@@ -4,7 +4,6 @@ The fixtures are imported by whoever needs them: guests' pages and the tests of 
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any
@@ -12,11 +11,10 @@ from uuid import UUID
 
 import pytest
 from flask import Flask
-from sqlalchemy import event
 from werkzeug.serving import make_server
 
 from portal import clock, config, seal
-from portal.db import SYSTEM, db
+from portal.db import SYSTEM
 from portal.edges.channels import channels
 from portal.edges.providers import providers
 from portal.jobs import drain, house
@@ -164,20 +162,3 @@ def open_shop(shop: Shop) -> Iterator[Shop]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-@contextmanager
-def counted(app: Flask) -> Iterator[list[str]]:
-    """Every statement that the app's engine sends meanwhile."""
-    said: list[str] = []
-    with app.app_context():
-        engine = db.engine
-
-    def note(_c: object, _cur: object, statement: str, *_rest: object) -> None:
-        said.append(statement)
-
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield said
-    finally:
-        event.remove(engine, "before_cursor_execute", note)

@@ -5,6 +5,7 @@ from sqlalchemy import event
 
 from portal.db import db
 from portal.web import access
+from sandbox.watch import statements
 from tests.cast import Cast
 from tests.web.audit import audit, form_data, main_of, words
 
@@ -118,23 +119,18 @@ def audit_text(client, token):
 def test_knowing_the_person_costs_one_transaction_and_two_statements(trial_cast: Cast):
     client = trial_cast.signed_in(trial_cast.suzuki, trial_cast.tokyo)
     client.get("/staff/trial")
-    said: list[str] = []
     begun: list[object] = []
     with trial_cast.app.app_context():
         engine = db.engine
 
-    def hear(conn, cursor, statement, *rest):
-        said.append(statement)
-
     def begin(conn):
         begun.append(conn)
 
-    event.listen(engine, "before_cursor_execute", hear)
     event.listen(engine, "begin", begin)
     try:
-        assert client.get("/staff/trial").status_code == 200
+        with statements() as said:
+            assert client.get("/staff/trial").status_code == 200
     finally:
-        event.remove(engine, "before_cursor_execute", hear)
         event.remove(engine, "begin", begin)
     assert len(said) == 2, said
     assert len(begun) == 1

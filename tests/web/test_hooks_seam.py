@@ -14,8 +14,9 @@ from werkzeug.test import TestResponse
 from portal import doorbell, inbox
 from portal.db import SYSTEM
 from portal.verbs import cash
+from sandbox.watch import statements
 from tests.conftest import SECRETS
-from tests.web.shop import Shop, card_rail, counted, shop, shop_app
+from tests.web.shop import Shop, card_rail, shop, shop_app
 from tests.web.test_hooks_stripe import only_row, rows, said
 
 __all__ = ["card_rail", "shop", "shop_app"]
@@ -60,9 +61,9 @@ def test_an_event_is_stored_without_the_code(
     shop: Shop, client: FlaskClient, capfd: pytest.CaptureFixture[str]
 ) -> None:
     event = an_event(changed_properties=[{"property": "code", "from": "048213", "to": "048214"}])
-    with counted(shop.app) as statements:
+    with statements() as sent:
         assert said(deliver(client, event)) == (200, "received")
-    assert len(statements) == 1
+    assert len(sent) == 1
     row = only_row(shop)
     assert (row.source, row.event_id, row.type) == ("seam", event["event_id"], event["event_type"])
     assert json.loads(bytes(row.payload))["access_code_id"] == "ac_1"

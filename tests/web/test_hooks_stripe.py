@@ -17,8 +17,9 @@ from portal import config, doorbell, inbox
 from portal.jobs import payment_events
 from portal.jobs.applying import Handled, NotYetError
 from portal.web import factory
+from sandbox.watch import statements
 from tests.cast import Booked
-from tests.web.shop import OLD_SECRET, SECRET, Shop, card_rail, counted, shop, shop_app
+from tests.web.shop import OLD_SECRET, SECRET, Shop, card_rail, shop, shop_app
 
 __all__ = ["card_rail", "shop", "shop_app"]
 
@@ -98,9 +99,9 @@ def state_of(shop: Shop, booked: Booked, payment_id: UUID) -> str:
 def test_an_event_is_stored_as_received(shop: Shop, client: FlaskClient) -> None:
     event = an_event("payment_intent.succeeded")
     body = json.dumps(event).encode()
-    with counted(shop.app) as statements:
+    with statements() as sent:
         assert said(deliver(client, body)) == (200, "received")
-    assert len(statements) == 1
+    assert len(sent) == 1
     row = only_row(shop)
     assert (row.source, row.event_id, row.type) == ("stripe", event["id"], event["type"])
     assert (row.state, row.claimed_at, row.attempts) == ("processing", None, 0)
@@ -382,12 +383,12 @@ def test_one_event_settles_a_stay_within_its_budget_of_statements(
     shop.work("inbox")
     event = an_event("payment_intent.processing", intent_of(shop, booked, payment_id))
     event["data"]["object"] |= {"status": "processing"}
-    with counted(shop.app) as statements:
+    with statements() as sent:
         deliver(client, event)
         shop.work("inbox")
     assert state_of(shop, booked, payment_id) == "processing"
     # The last one finds that nothing more is due.
-    assert len(statements) - 1 <= 10, statements
+    assert len(sent) - 1 <= 10, sent
 
 
 # Inline ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ words are.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from flask import (
@@ -19,11 +19,11 @@ from flask import (
     request,
     url_for,
 )
-from sqlalchemy import Row
 from werkzeug.wrappers import Response as AnyResponse
 
 from portal import clock, seal
 from portal.config import Config
+from portal.db import Row
 from portal.edges.payments.adapter import API_VERSION
 from portal.edges.payments.port import Intent
 from portal.outcome import Applied, Code, Noop
@@ -79,7 +79,7 @@ def card(token: str, payment_id: UUID) -> AnyResponse | str:
     return _card_page(token, payment)
 
 
-def _card_page(token: str, payment: Row[Any]) -> str:
+def _card_page(token: str, payment: Row) -> str:
     config = _config()
     intent = _intent(payment)
     back = config.public_url + url_for(".back", token=token)
@@ -139,7 +139,7 @@ def _since() -> datetime:
     return max(since, now - LONGEST_WAIT)
 
 
-def _intent(payment: Row[Any]) -> Intent:
+def _intent(payment: Row) -> Intent:
     """As much of the intent as the address of its page needs; the provider is not asked."""
     return Intent(
         id=payment.intent_id,

@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, Response, abort, render_template, request, url_for
-from sqlalchemy import Row
 from werkzeug.wrappers import Response as AnyResponse
 
 from portal import clock, seal
+from portal.db import Row
 from portal.money import Money, below_card_minimum
 from portal.outcome import Outcome
 from portal.policies import door_code
@@ -93,7 +93,7 @@ def _look() -> dict[str, Any]:
     }
 
 
-def _door(stay: Row[Any]) -> Door:
+def _door(stay: Row) -> Door:
     face = door_code.face(
         stay.state, stay.key_state, stay.key_starts_at, stay.key_ends_at, clock.now()
     )

@@ -6,10 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, abort, render_template, request
-from sqlalchemy import Row
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response as AnyResponse
 
+from portal.db import Row
 from portal.money import LARGEST
 from portal.queries import offers
 from portal.verbs import cash, keys, stay_changes, stays
@@ -164,7 +164,7 @@ def do_times(stay_id: UUID) -> AnyResponse | str:
     return stay_view.answered(outcome, stay_id, again)
 
 
-def _times_page(stay: Row[Any], form: stay_forms.TimesForm) -> str:
+def _times_page(stay: Row, form: stay_forms.TimesForm) -> str:
     period = _period(stay, form)
     return render_template(
         "staff/stays/times.html",
@@ -174,7 +174,7 @@ def _times_page(stay: Row[Any], form: stay_forms.TimesForm) -> str:
     )
 
 
-def _period(stay: Row[Any], form: stay_forms.TimesForm) -> tuple[datetime, datetime] | None:
+def _period(stay: Row, form: stay_forms.TimesForm) -> tuple[datetime, datetime] | None:
     """What the form asks for. A time that was not touched stays the very instant it was, and the
     start of a guest in house is no longer asked."""
     typed = form.period(access.facility().time_zone)
@@ -188,7 +188,7 @@ def _same(typed: datetime, was: datetime) -> datetime:
     return was if typed == was.replace(second=0, microsecond=0) else typed
 
 
-def _suggested(stay: Row[Any], period: tuple[datetime, datetime]) -> int:
+def _suggested(stay: Row, period: tuple[datetime, datetime]) -> int:
     """What the plan asks for the new times beyond the old ones; 0 without a plan."""
     if stay.plan_id is None:
         return 0

@@ -7,11 +7,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from flask_babel import gettext
-from sqlalchemy import Row
 from werkzeug.datastructures import MultiDict
 from wtforms import ValidationError
 
 from portal import clock
+from portal.db import Row
 from portal.lazy import _l, _lp
 from portal.money import LARGEST
 from portal.policies import pricing
@@ -67,7 +67,7 @@ class StayForm(WhenForm, forms.MakeForm):
         if field.data is None and not field.errors and not self.plan_id.data:
             raise ValidationError(gettext("Write a price or choose a plan."))
 
-    def wanted(self, house: House, plan: Row[Any] | None) -> NewStay:
+    def wanted(self, house: House, plan: Row | None) -> NewStay:
         """What the verb is asked for; only of a form that is valid."""
         period = self.period(house.time_zone)
         if period is None:
@@ -97,7 +97,7 @@ class StayForm(WhenForm, forms.MakeForm):
             locale=self.locale.data or None,
         )
 
-    def _deposit(self, plan: Row[Any] | None, price: int) -> int:
+    def _deposit(self, plan: Row | None, price: int) -> int:
         if self.deposit.data is not None:
             return int(self.deposit.data)
         return min(plan.deposit, price) if plan else 0
@@ -115,14 +115,14 @@ class CashForm(forms.MakeForm):
     amount = forms.Amount(_l("Amount"), [forms.required()], least=1)
 
 
-def quote(plan: Row[Any] | None, period: tuple[datetime, datetime], zone: str) -> int:
+def quote(plan: Row | None, period: tuple[datetime, datetime], zone: str) -> int:
     """The plan's price for these times, in the smallest unit; 0 without a plan."""
     if plan is None or period[1] <= period[0]:
         return 0
     return min(pricing.quote(plan.unit, plan.unit_price, *period, zone), LARGEST)
 
 
-def fresh(house: House, plans: Sequence[Row[Any]], asked: Mapping[str, str]) -> MultiDict[str, Any]:
+def fresh(house: House, plans: Sequence[Row], asked: Mapping[str, str]) -> MultiDict[str, Any]:
     """The values of a new form: the house's usual times, and what the address asks for."""
     wanted = {name: asked[name] for name in ASKED if asked.get(name)}
     chosen = wanted.get("plan_id") or (str(plans[0].id) if plans else "")
@@ -148,7 +148,7 @@ def of_period(starts_at: datetime, ends_at: datetime, zone: str) -> dict[str, st
     }
 
 
-def set_choices(form: StayForm, plans: Sequence[Row[Any]], spaces: Sequence[Row[Any]]) -> None:
+def set_choices(form: StayForm, plans: Sequence[Row], spaces: Sequence[Row]) -> None:
     """In the language of the page, as this request reads it."""
     form.locale.choices = [("", gettext("The facility's")), *_pairs(words.LANGUAGES)]
     form.source.choices = [(key, words.said(words.SOURCES, key)) for key in ("desk", "walk_in")]
@@ -160,7 +160,7 @@ def set_choices(form: StayForm, plans: Sequence[Row[Any]], spaces: Sequence[Row[
     form.space_id.choices = [(str(space.id), space_label(space)) for space in usable]
 
 
-def plan_label(plan: Row[Any]) -> str:
+def plan_label(plan: Row) -> str:
     return gettext(
         "%(plan)s, %(price)s %(unit)s",
         plan=plan.name_ja if language() == "ja" else plan.name_en,
@@ -169,7 +169,7 @@ def plan_label(plan: Row[Any]) -> str:
     )
 
 
-def space_label(space: Row[Any]) -> str:
+def space_label(space: Row) -> str:
     if space.taken:
         return gettext("%(space)s (taken then)", space=space_name(space))
     if space.resting:
@@ -177,13 +177,13 @@ def space_label(space: Row[Any]) -> str:
     return space_name(space)
 
 
-def space_name(space: Row[Any]) -> str:
+def space_name(space: Row) -> str:
     """The name that staff know; its code stands before a name that does not hold it."""
     name = str(space.name_ja if language() == "ja" else space.name_en)
     return name if space.code in name else f"{space.code} {name}"
 
 
-def find(rows: Sequence[Row[Any]], wanted: str | None) -> Row[Any] | None:
+def find(rows: Sequence[Row], wanted: str | None) -> Row | None:
     return next((row for row in rows if str(row.id) == wanted), None)
 
 

@@ -10,12 +10,11 @@ import segno
 from flask import abort, current_app, render_template, request, url_for
 from flask_babel import gettext
 from markupsafe import Markup
-from sqlalchemy import Row
 from werkzeug.wrappers import Response as AnyResponse
 
 from portal import clock, seal, wording
 from portal.config import Config
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.outcome import Code, Outcome
 from portal.queries import stay_page
 from portal.web import access, answer, words
@@ -60,7 +59,7 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
     )
 
 
-def head_of(tx: Tx, stay_id: UUID) -> Row[Any]:
+def head_of(tx: Tx, stay_id: UUID) -> Row:
     """The stay for a page of its own before an act; a stranger's stay does not exist."""
     found = stay_page.head(tx, stay_id)
     if found is None:
@@ -82,7 +81,7 @@ def answered(
     )
 
 
-def settlement(row: Row[Any]) -> Settlement:
+def settlement(row: Row) -> Settlement:
     """Read from the ledger, never stored: `owed` is what the house owes the guest."""
     if row.balance > 0 and (row.payment_processing or row.payment_unknown):
         return "pending"
@@ -91,7 +90,7 @@ def settlement(row: Row[Any]) -> Settlement:
     return "due" if row.balance > 0 else "owed"
 
 
-def guest_link(row: Row[Any]) -> str:
+def guest_link(row: Row) -> str:
     config: Config = current_app.extensions["monban.config"]
     return f"{config.public_url}/g/{seal.unseal(row.token_sealed)}"
 
@@ -127,7 +126,7 @@ _BAD = {
 _GOOD = {"admitted", "set_on_lock", "provider_succeeded", "removed_from_lock", "sent"}
 
 
-def moment(row: Row[Any]) -> Moment:
+def moment(row: Row) -> Moment:
     text, detail = _said(row)
     bad = row.event in _BAD or row.kind == "gate"
     tone = "bad" if bad else "good" if row.event in _GOOD else "plain"
@@ -135,7 +134,7 @@ def moment(row: Row[Any]) -> Moment:
     return Moment(row.at, text, by, detail, tone, row.amount)
 
 
-def _said(row: Row[Any]) -> tuple[str, str]:
+def _said(row: Row) -> tuple[str, str]:
     """What happened, and what more there is to say of it."""
     if row.kind == "ledger":
         return words.said(words.LEDGER, row.event), ""
@@ -151,7 +150,7 @@ def _said(row: Row[Any]) -> tuple[str, str]:
     return wording.event_name(row.kind, row.event), _reason(row)
 
 
-def _changed(row: Row[Any]) -> tuple[str, str]:
+def _changed(row: Row) -> tuple[str, str]:
     """A change within a state; its record names the places or the instants."""
     if row.verb == "move_to":
         return gettext("Moved to another space"), row.detail or ""
@@ -176,7 +175,7 @@ def _times(record: str) -> str:
     return " → ".join(periods)
 
 
-def _reason(row: Row[Any]) -> str:
+def _reason(row: Row) -> str:
     if row.kind == "entry_key" and row.event == "revoke_asked":
         return words.said(words.REVOKED, row.detail or "")
     if row.kind == "entry_key" and row.detail:

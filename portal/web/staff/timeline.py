@@ -1,14 +1,12 @@
 """What happened to this stay, payment, key or message; and whether a door was open at a moment."""
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, abort, render_template, request
-from sqlalchemy import Row
 from wtforms import Form
 
-from portal.db import Tx
+from portal.db import Row, Tx
 from portal.lazy import _l
 from portal.policies import door_at
 from portal.queries import timeline
@@ -99,7 +97,7 @@ def _subject(text: str) -> tuple[timeline.Kind, UUID]:
     return kind, subject_id
 
 
-def _line(row: Row[Any]) -> Line:
+def _line(row: Row) -> Line:
     if row.kind == "webhook":
         tone = "bad" if row.event in ("orphan", "dead_letter") else "plain"
         said = words.said(EVENTS, row.event)
@@ -109,7 +107,7 @@ def _line(row: Row[Any]) -> Line:
     return Line(moment, row.verb or "", row.request_id)
 
 
-def _asked(tx: Tx, key_id: UUID, key: Row[Any]) -> Asked:
+def _asked(tx: Tx, key_id: UUID, key: Row) -> Asked:
     form = MomentForm(request.args if "at" in request.args else None)
     if "at" not in request.args or not form.validate() or form.at.data is None:
         return Asked(form, None, "", "plain")

@@ -12,9 +12,10 @@ from werkzeug.test import TestResponse
 from portal import clock, seal
 from portal.db import SYSTEM
 from portal.verbs import cash, keys, stay_changes, stays
+from sandbox.watch import statements
 from tests.cast import Booked
 from tests.web.audit import audit, by_id, form_data, main_of, words
-from tests.web.shop import Shop, counted
+from tests.web.shop import Shop
 
 
 def read(client: FlaskClient, token: str, lang: str = "en") -> Element:
@@ -302,7 +303,7 @@ def test_guessing_links_is_slowed_and_good_links_are_never_counted(
 def test_a_get_changes_nothing(shop: Shop, client: FlaskClient) -> None:
     booked = shop.cast.book(deposit_due=2000)
     payment_id = shop.open_payment(booked, "deposit")
-    with counted(shop.app) as said:
+    with statements() as said:
         for path in ("", "/return", "/return?redirect_status=succeeded", f"/pay/{payment_id}"):
             assert client.get(f"/g/{booked.token}{path}").status_code == 200
     writes = [
@@ -318,7 +319,7 @@ def test_statements_of_the_page(shop: Shop, client: FlaskClient) -> None:
     payment_id = shop.open_payment(booked, "deposit")
     client.get(f"/g/{booked.token}")
     for path, most in (("", 7), ("/return", 6), (f"/pay/{payment_id}", 4)):
-        with counted(shop.app) as said:
+        with statements() as said:
             client.get(f"/g/{booked.token}{path}")
         assert len(said) <= most, said
 

@@ -1,7 +1,5 @@
 """The desk's portal with the providers' stand-ins behind it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -9,11 +7,10 @@ from uuid import UUID
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import event
 from werkzeug.test import TestResponse
 
 from portal import config
-from portal.db import SYSTEM, db
+from portal.db import SYSTEM
 from portal.edges.channels import channels
 from portal.edges.providers import providers
 from portal.jobs import house
@@ -109,23 +106,6 @@ def front(app: Flask, desk_app: Flask, stripe: StandIn, seam: Running) -> FrontD
     settings = desk_app.extensions["monban.config"]
     made = House(settings, providers(settings), channels(settings), desk_app.app_context)
     return FrontDesk(desk_app, Cast(desk_app), stripe, seam, made)
-
-
-@contextmanager
-def statements(app: Flask) -> Iterator[list[str]]:
-    """Every statement that the app sends meanwhile."""
-    said: list[str] = []
-    with app.app_context():
-        engine = db.engine
-
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
-        said.append(" ".join(statement.split()))
-
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield said
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
 
 
 def page(client: FlaskClient, url: str, lang: str | None = None) -> Any:

@@ -11,10 +11,11 @@ from portal.edges.payments.port import Refund as ProviderRefund
 from portal.queries import attention as waiting
 from portal.verbs import cash, keys, refund_answers, refunds, stay_changes
 from sandbox.seam.running import eventually
+from sandbox.watch import statements
 from tests.cast import Booked
 from tests.outside import Owner
 from tests.web.audit import form_data
-from tests.web.staff.houses import FrontDesk, notice, page, send, shown, statements
+from tests.web.staff.houses import FrontDesk, notice, page, send, shown
 
 PAGE = "/staff/attention"
 BUDGET = 14
@@ -72,7 +73,7 @@ def test_everything_at_once(
     client = front.cast.signed_in(front.cast.sato, locale=lang)
     page(client, PAGE, lang)
     assert counted(front) == 10 + len(KINDS)
-    with statements(front.app) as said:
+    with statements() as said:
         client.get(PAGE)
     assert len(said) <= BUDGET, said
 

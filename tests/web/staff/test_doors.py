@@ -5,10 +5,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from portal.verbs import keys, stays
+from sandbox.watch import statements
 from tests.cast import Booked
 from tests.outside import Owner
 from tests.web.audit import form_data
-from tests.web.staff.houses import FrontDesk, notice, page, send, shown, statements
+from tests.web.staff.houses import FrontDesk, notice, page, send, shown
 
 DOORS = "/staff/doors"
 BUDGET = 8
@@ -142,6 +143,6 @@ def test_what_is_anothers_is_not_found(front: FrontDesk, key: UUID, owner: Owner
 def test_statements(front: FrontDesk, key: UUID) -> None:
     front.admitted(front.cast.book(price=0, space="A02"))
     client = front.cast.signed_in(front.cast.sato)
-    with statements(front.app) as said:
+    with statements() as said:
         client.get(DOORS)
     assert len(said) <= BUDGET, said

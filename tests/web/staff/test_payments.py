@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from portal import clock
+from sandbox.watch import statements
 from tests.cast import Booked
 from tests.web.audit import audit, form_data
 from tests.web.staff.houses import (
@@ -15,7 +16,6 @@ from tests.web.staff.houses import (
     page,
     send,
     shown,
-    statements,
 )
 
 LIST = "/staff/payments"
@@ -151,7 +151,7 @@ def test_the_money_of_a_day(front: FrontDesk, payment: UUID) -> None:
 def test_statements(front: FrontDesk, payment: UUID) -> None:
     client = front.cast.signed_in(front.cast.sato)
     for url in (LIST, f"{LIST}?day=2026-01-31", of(payment), refund_of(payment)):
-        with statements(front.app) as said:
+        with statements() as said:
             client.get(url)
         assert len(said) <= BUDGET, said
         assert not [one for one in said if "count(*)" in one and "group by" not in one]

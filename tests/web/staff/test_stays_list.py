@@ -9,8 +9,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from sandbox.watch import statements
 from tests.cast import Cast
-from tests.web.shop import counted
 from tests.web.staff.desk import HTMX, NOON, at, look, row, text
 
 LIST = "/staff/stays"
@@ -251,7 +251,7 @@ def test_the_list_costs_at_most_six_statements(app: Flask, cast: Cast, how_many:
         fill(cast, how_many)
         client = cast.signed_in(cast.sato)
         for query in ("", "?q=Guest", "?q=5678", "?state=reserved", "?day=2026-10-10"):
-            with counted(app) as said:
+            with statements() as said:
                 page = look(client, LIST + query)
             assert len(said) <= 6, said
             assert not any("count(" in statement for statement in said)

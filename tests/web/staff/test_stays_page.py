@@ -11,9 +11,9 @@ from portal.machines import MACHINES
 from portal.verbs import keys, refunds, stay_changes, stays
 from portal.web import words
 from portal.web.staff.stay_view import moment
+from sandbox.watch import statements
 from tests.cast import Booked, Cast
 from tests.web.audit import by_id
-from tests.web.shop import counted
 from tests.web.staff.desk import NOON, admitted, at, has_form, look, pay, row, text
 from tests.web.staff.houses import FrontDesk
 
@@ -120,7 +120,7 @@ def test_everything_of_a_full_life_in_one_timeline(front: FrontDesk, lang: str) 
     with front.app.app_context():
         refunds.ask(front.desk(), SYSTEM, payment, 1000, uuid4(), lowers_price=True)
     client = cast.signed_in(cast.sato, locale=lang)
-    with counted(front.app) as said:
+    with statements() as said:
         page = look(client, url(stay), lang)
     assert len(said) <= 12, said
     history = by_id(page, "history")
@@ -140,7 +140,7 @@ def test_the_page_costs_at_most_twelve_statements_whatever_happened(front: Front
     cast = front.cast
     stay = cast.book()
     client = cast.signed_in(cast.sato)
-    with counted(front.app) as quiet:
+    with statements() as quiet:
         look(client, url(stay))
     with cast.transaction(cast.tokyo.id) as tx:
         tx.run(
@@ -151,7 +151,7 @@ def test_the_page_costs_at_most_twelve_statements_whatever_happened(front: Front
             """,
             f=cast.tokyo.id, s=stay.id,
         )  # fmt: skip
-    with counted(front.app) as busy:
+    with statements() as busy:
         look(client, url(stay))
     assert len(busy) == len(quiet) <= 12
 

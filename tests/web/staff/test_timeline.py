@@ -7,10 +7,11 @@ import pytest
 
 from portal import clock, log
 from portal.verbs import keys, stay_changes, stays
+from sandbox.watch import statements
 from tests.cast import Booked
 from tests.outside import Owner, deliver
 from tests.web.audit import by_id
-from tests.web.staff.houses import FrontDesk, page, shown, statements
+from tests.web.staff.houses import FrontDesk, page, shown
 
 URL = "/staff/timeline"
 BUDGET = 8
@@ -212,6 +213,6 @@ def test_statements(front: FrontDesk, stay: Booked, payment: UUID, key: UUID) ->
         of("payment", payment),
         f"{of('key', key)}&at=2026-06-10T10:00",
     ):
-        with statements(front.app) as said:
+        with statements() as said:
             client.get(url)
         assert len(said) <= BUDGET, said

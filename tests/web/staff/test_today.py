@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from flask import Flask
 
 from portal.verbs import keys, stays
+from sandbox.watch import statements
 from tests.cast import Cast
 from tests.web.audit import by_id, words
-from tests.web.shop import counted
 from tests.web.staff.desk import (
     HTMX,
     NOON,
@@ -129,11 +129,11 @@ def test_the_page_costs_the_same_for_one_arrival_and_for_many(app: Flask, cast: 
     person = cast.hire("big@monban.example", "大", [(house, "front_desk")])
     client = cast.signed_in(person)
     cast.book(house, space="C000", actor=person.actor)
-    with counted(app) as one:
+    with statements() as one:
         look(client, TODAY)
     for n in range(1, 40):
         cast.book(house, space=f"C{n:03}", actor=person.actor)
-    with counted(app) as many:
+    with statements() as many:
         page = look(client, TODAY)
     assert len([form for form in page.iter("form") if "check-in" in form.get("action", "")]) == 40
     assert len(many) == len(one) <= 7
