@@ -107,6 +107,10 @@ class MailSink:
         self.kept.clear()
         self.orders.clear()
 
+    def lose(self, message_id: str) -> None:
+        """A mail that was taken over is gone."""
+        self.kept = [one for one in self.kept if one.message["Message-ID"] != message_id]
+
     def drop(self, what: str, *, times: int = 1, seconds: float = 5, only: str = "") -> None:
         """Break off as DROPS says, for the next `times` (receivers that contain `only`)."""
         assert what in DROPS, f"one of {sorted(DROPS)}"

@@ -11,7 +11,6 @@ import stripe as stripe_sdk
 
 from portal import clock, inbox, seal
 from portal.db import transaction
-from portal.jobs.reconcile import reconcile
 from portal.outcome import Refused
 from portal.verbs import cash, payments, refunds, stay_changes, stays
 from sandbox.stripe.testing import client
@@ -376,7 +375,7 @@ def a_key_that_the_lock_refused(stage: Stage) -> Given:
 
 def a_key_that_vanished(stage: Stage) -> Given:
     given = a_guest_in_house(stage)
-    stage.seam.control(f"codes/{_code(stage)}/remove", {"gone": True})
+    stage.seam.control(f"codes/{code_of(stage)}/remove", {"gone": True})
     return _look_at_keys(stage, given)
 
 
@@ -385,7 +384,7 @@ def a_removal_that_was_not_carried_out(stage: Stage) -> Given:
     stage.seam.control("hold", {"stage": "removing"})
     given = a_key_to_remove(stage)
     work(stage.house, "locks")
-    stage.seam.control(f"codes/{_code(stage)}/remove", {"gone": False})
+    stage.seam.control(f"codes/{code_of(stage)}/remove", {"gone": False})
     stage.seam.control("hold", {"stage": "removing", "held": False})
     return _look_at_keys(stage, given)
 
@@ -408,7 +407,7 @@ def the_lock_tells(scene: Scene) -> Scene:
     return with_event
 
 
-def _code(stage: Stage) -> str:
+def code_of(stage: Stage) -> str:
     return str(stage.owner.one("select provider_code_id from entry_keys"))
 
 
@@ -452,47 +451,3 @@ def a_message_given_up(stage: Stage) -> Given:
     given = a_mail_to_send(stage)
     stage.owner.run("update outbox set dead_at = now()")
     return given | {"message": stage.owner.one("select id from outbox")}
-
-
-# Differences ------------------------------------------------------------------------------------
-
-
-def found(scene: Scene) -> Scene:
-    """A comparison has written down what the scene's far side has otherwise."""
-
-    def with_difference(stage: Stage) -> Given:
-        given = scene(stage)
-        told = reconcile(stage.house.providers, settle=0)
-        assert told.open == 1, told
-        return given | {"divergence": stage.owner.one("select id from divergences")}
-
-    return with_difference
-
-
-def a_payment_in_nobodys_books(stage: Stage) -> Given:
-    given = a_reserved_stay(stage)
-    strange = {"payment_id": str(uuid4()), "facility": str(stage.cast.tokyo.id)}
-    client(stage.stripe.base, STRIPE_KEY).payment_intents.create(
-        {"amount": 700, "currency": "jpy", "metadata": strange}
-    )
-    return given
-
-
-def a_stray_code(stage: Stage) -> Given:
-    given = a_guest_in_house(stage)
-    stage.house.providers.locks.create_code(
-        device_id="haneda-capsule-a01",
-        name=f"monban {uuid4()}",
-        pin="907531",
-        starts_at=clock.now(),
-        ends_at=clock.now() + 24 * HOUR,
-    )
-    stage.locks_rest()
-    return given
-
-
-def a_code_with_another_end(stage: Stage) -> Given:
-    given = a_guest_in_house(stage)
-    later = (clock.now() + 720 * HOUR).isoformat(timespec="seconds")
-    stage.seam.control(f"codes/{_code(stage)}/modify", {"ends_at": later})
-    return given

@@ -1,6 +1,6 @@
 """Every act of the matrix. A new area joins with a module of its own."""
 
 from tests.matrix.act import Act
-from tests.matrix.acts import doors, house, money, stays
+from tests.matrix.acts import differences, doors, house, money, stays
 
-ACTS: tuple[Act, ...] = (*stays.ACTS, *money.ACTS, *doors.ACTS, *house.ACTS)
+ACTS: tuple[Act, ...] = (*stays.ACTS, *money.ACTS, *doors.ACTS, *house.ACTS, *differences.ACTS)

@@ -1,16 +1,9 @@
 """Words to guests, what waits for a person, and the housekeeping."""
 
 from portal.jobs import drain, sweeps
-from portal.verbs import attention, divergences, events, messages
-from tests.matrix import scenes
-from tests.matrix.act import Act, asking, form, job
-
-
-def resolving(name: str, scene: scenes.Scene) -> Act:
-    return asking(
-        f"divergences.resolve {name}", scenes.found(scene), divergences.resolve, "divergence"
-    )
-
+from portal.verbs import attention, events, messages
+from tests.matrix import differences, scenes
+from tests.matrix.act import form, job
 
 ACTS = (
     job("drain outbox mail", scenes.a_mail_to_send, drain.drain, "outbox"),
@@ -23,15 +16,7 @@ ACTS = (
     form("events.replay", scenes.a_dead_letter, events.replay, "letter"),
     form("events.dismiss", scenes.a_dead_letter, events.dismiss, "letter"),
     form("attention.let_be", scenes.a_refund_that_failed, attention.let_be, "refund"),
-    form("divergences.let_be", scenes.found(scenes.a_payment_in_nobodys_books),
-         divergences.let_be, "divergence"),
-    resolving("paid unheard", scenes.paid_and_unheard),
-    resolving("dashboard", scenes.a_refund_of_the_dashboard("refund.created")),
-    resolving("refund failed", scenes.a_refund_that_fails_later),
-    resolving("stray code", scenes.a_stray_code),
-    resolving("code gone", scenes.a_key_that_vanished),
-    resolving("another end", scenes.a_code_with_another_end),
     job("sweeps.catch_up", scenes.paid_and_unheard, sweeps.catch_up),
     job("sweeps.prune", scenes.an_old_event, sweeps.prune),
-    job("sweeps.compare", scenes.a_stray_code, sweeps.compare),
+    job("sweeps.compare", differences.a_stray_code, sweeps.compare),
 )  # fmt: skip
