@@ -78,12 +78,12 @@ def ask_lost_refund(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
         return Refused(Code.NOT_FOUND)
     answers = desk.payments.refunds_of(payment.intent_id)
     with desk.transaction() as tx:
+        ledger.hold(tx, Refund, refund.id)
         mine = [one for one in answers if _is(refund, one)]
         if mine:
             _rename(tx, refund.id, mine[0].id)
             refund_answers.hear(tx, payment.id, mine[0])
             return Applied(Code.REFUND_RECORDED, to="recorded", subject=payment.id)
-        ledger.hold(tx, Refund, refund.id)
         return refund_answers.lost(tx, actor, refund.id, NOT_AT_PROVIDER)
 
 

@@ -3,6 +3,7 @@
 import json
 import smtplib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -10,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from flask import Flask
 
@@ -30,6 +32,7 @@ from sandbox.process import Part
 from sandbox.seam.running import Running, eventually
 from sandbox.stripe.testing import StandIn, client
 from tests.cast import Booked, Cast
+from tests.conftest import psycopg_url
 from tests.jobs.test_locks import issued, pin_of, states
 from tests.outside import STRIPE_KEY, Owner, codes_on_locks, deliver, pay, settle_locks, work
 from tests.verbs.test_payments import opened, paid
@@ -255,6 +258,35 @@ def test_a_refund_that_the_charge_does_not_have(
         assert (said.code, state) == (Code.REFUND_FAILED, "failed")
         assert owner.one("select sum(amount) from ledger_lines where refund_id is not null") == 0
     assert look(worker).open == 0
+
+
+def test_a_refund_takes_its_id_in_the_order_of_every_lock(
+    cast: Cast, worker: House, inside: Flask, database: dict[str, str], stripe: StandIn,
+    seam: Running, owner: Owner, house: Booked,
+) -> None:  # fmt: skip
+    """The stay before its refund. While somebody works on the stay, the verb waits and holds
+    nothing that they may want next."""
+    owner.run(
+        "update refunds set provider_refund_id = 're_never_was',"
+        " created_at = created_at - interval '10 minutes'"
+    )
+    assert look(worker).open == 1
+    row = owner.one("select id from divergences")
+
+    def press() -> Outcome:
+        with inside.app_context():
+            return divergences.resolve(worker.desk(cast.tokyo.id), cast.sato.actor, row)
+
+    url = psycopg_url(database["DATABASE_OWNER_URL"])
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(url) as other:
+        folio = "select 1 from stays where id = (select stay_id from refunds) for no key update"
+        other.execute(folio)
+        said = pool.submit(press)
+        behind = "select count(*) from pg_stat_activity where %s = any (pg_blocking_pids(pid))"
+        assert eventually(lambda: owner.one(behind, other.info.backend_pid))
+        other.execute("select 1 from refunds for no key update nowait")
+        other.commit()
+        assert said.result(30).code == Code.REFUND_RECORDED
 
 
 def metadata_of(owner: Owner) -> dict[str, str]:
