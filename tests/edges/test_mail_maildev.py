@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from portal.edges.mail import MailMessage
 from portal.edges.mail.adapter import SmtpMail
-from sandbox.mail import MailDevInbox
+from portal.edges.mail_archive.adapter import HttpMailArchive
+from sandbox.mail import MailDevInbox, MailSink
+from sandbox.mail_archive import MailArchive
 from sandbox.parts import Part, maildev
+from sandbox.seam.running import eventually
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +42,21 @@ def test_maildev_shows_the_mail_as_it_was_meant(part: Part) -> None:
     assert inbox.all() == []
     with pytest.raises(TimeoutError):
         inbox.wait_for("hana@guest.example", seconds=0.2)
+
+
+def test_the_sinks_archive_tells_what_maildev_tells(part: Part, mail: MailSink) -> None:
+    """Both were handed the same mails, and the portal's own adapter asks both."""
+    MailDevInbox(part.url).clear()
+    for name in ("first", "second"):
+        message = MailMessage("hana@guest.example", name, "番号", None, "宿", f"<{name}@m>", "ja")
+        for server in (part.also["smtp"], mail.url):
+            SmtpMail(server, sender="no-reply@monban.example").send(message)
+    since = datetime.now(UTC) - timedelta(days=1)
+    with MailArchive(mail) as archive:
+        asked = [HttpMailArchive(url) for url in (part.url, archive.url)]
+        assert eventually(lambda: len(asked[0].taken_since(since).message_ids) == 2)
+        theirs, ours = (one.taken_since(since) for one in asked)
+        assert sorted(ours.message_ids) == sorted(theirs.message_ids) == ["<first@m>", "<second@m>"]
+        assert abs(ours.since - theirs.since) <= timedelta(seconds=2)
+        mail.lose("<first@m>")
+        assert asked[1].taken_since(since).message_ids == ["<second@m>"]
