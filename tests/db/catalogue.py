@@ -172,7 +172,8 @@ class Rows:
         row: Row = {}
         parents: dict[str, Row] = {}
         for one in self.catalogue.references_of(table):
-            if not set(one.columns) & set(wanted) - {"facility_id"} and one.columns[1:]:
+            beyond_the_house = set(one.columns) - {"facility_id"}
+            if beyond_the_house and not beyond_the_house & set(wanted):
                 continue
             if one.parent == "facilities":
                 parents[one.parent] = self.house
