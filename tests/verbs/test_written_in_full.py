@@ -11,20 +11,34 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from flask import Flask
 
 from portal import clock, log, seal
 from portal.db import Actor
+from portal.edges.payments.port import Refund as ProviderRefund
 from portal.jobs.house import House
 from portal.machines.stay import MACHINE as STAY
+from portal.models import Payment
 from portal.money import Money
 from portal.move import Moved, move
 from portal.outcome import Applied, Code, Conflict, Noop, Refused, Standing
-from portal.verbs import cash, doors, keys, refund_answers, refunds, stay_changes, stays
+from portal.verbs import (
+    attention,
+    cash,
+    doors,
+    keys,
+    refund_answers,
+    refunds,
+    refunds_owed,
+    stay_changes,
+    stays,
+)
 from portal.verbs.stays import NewGuest
 from sandbox.seam.running import Running
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, deliver, pay
+from tests.verbs.books import answer, put_payment, put_refund, while_another_writes
 from tests.verbs.test_payments import open_payment, opened
 from tests.verbs.test_stays import HOUR, create, do, wanted
 
@@ -767,6 +781,364 @@ def test_a_repriced_stays_card_money_is_owed(
     starts, ends = owner.row("select starts_at, ends_at from stays")
     do(cast, stay_changes.change_times, card.id, 1, starts, ends, -400)
     assert owner.rows("select amount, reason from refunds") == [(400, "cancellation")]
+
+
+# Refunds, as they stand in the books -------------------------------------------------------------
+
+
+def test_a_failed_refund_that_is_let_be_keeps_who_and_why(
+    cast: Cast, owner: Owner, now: datetime
+) -> None:
+    refund = put_refund(owner, put_payment(owner, cast.book()), "failed", failure="expired_card")
+    said = do(cast, attention.let_be, refund)
+    assert said == Applied(Code.EVENT_DISMISSED, to="closed", subject=refund)
+    assert owner.rows(
+        "select facility_id, source_kind, source_id, title, error, at, closed_at, closed_by,"
+        " closed_how from dead_letters"
+    ) == [
+        (
+            cast.tokyo.id,
+            "refund",
+            refund,
+            "refund",
+            "expired_card",
+            now,
+            now,
+            cast.sato.name,
+            "dismissed",
+        )
+    ]
+    assert records(owner, refund) == [
+        ("let_be", "changed", "failed", "failed", "", *by(cast.sato.actor))
+    ]
+    again = do(cast, attention.let_be, refund)
+    assert again == Noop(Code.EVENT_ALREADY_HANDLED, subject=refund)
+    assert do(cast, attention.let_be, uuid4()) == Refused(Code.NOT_FOUND)
+    assert (len(records(owner, refund)), owner.one("select count(*) from dead_letters")) == (1, 1)
+
+
+def test_a_refund_that_failed_without_a_word_is_let_be(cast: Cast, owner: Owner) -> None:
+    refund = put_refund(owner, put_payment(owner, cast.book()), "failed")
+    assert isinstance(do(cast, attention.let_be, refund), Applied)
+    assert owner.rows("select error from dead_letters") == [("",)]
+
+
+@pytest.mark.parametrize("state", ["asked", "unknown", "pending", "succeeded"])
+def test_a_refund_that_has_not_failed_waits_for_nobody(
+    cast: Cast, owner: Owner, state: str
+) -> None:
+    refund = put_refund(owner, put_payment(owner, cast.book()), state)
+    said = do(cast, attention.let_be, refund)
+    assert said == Noop(Code.EVENT_ALREADY_HANDLED, subject=refund)
+    assert owner.one("select count(*) from dead_letters") == 0
+
+
+def test_whoever_is_second_to_let_a_refund_be_waits_for_the_first(
+    cast: Cast, app: Flask, owner: Owner
+) -> None:
+    refund = put_refund(owner, put_payment(owner, cast.book()), "failed")
+    who = cast.sato.actor
+
+    def second() -> Any:
+        with cast.transaction(cast.tokyo.id) as tx:
+            return attention.let_be(tx, who, refund)
+
+    first = "update refunds set state = 'succeeded' where id = %s", refund
+    said = while_another_writes(app, owner, first, second)
+    assert said == Noop(Code.EVENT_ALREADY_HANDLED, subject=refund)
+
+
+BECOMES = {
+    "asked": ("pending", "pending", "succeeded", "failed", "failed"),
+    "unknown": ("pending", "pending", "succeeded", "failed", "failed"),
+    "pending": (None, None, "succeeded", "failed", "failed"),
+    "succeeded": (None, None, None, "failed", "failed"),
+    "failed": (None, None, None, None, None),
+}
+"""By our state, and by the provider's word: pending, requires_action, succeeded, failed, canceled.
+"""
+
+
+@pytest.mark.parametrize("state", BECOMES)
+def test_what_each_word_of_the_provider_makes_of_a_refund(
+    cast: Cast, owner: Owner, state: str
+) -> None:
+    payment = put_payment(owner, cast.book())
+    words = ("pending", "requires_action", "succeeded", "failed", "canceled")
+    for word, to in zip(words, BECOMES[state], strict=True):
+        refund = put_refund(owner, payment, state, claimed_at=clock.now(), claim_token=uuid4())
+        said = do(cast, refund_answers.record, refund, answer(word, id=f"re_{word}"))
+        row = owner.row(
+            "select state, provider_refund_id, claimed_at, claim_token from refunds where id = %s",
+            refund,
+        )
+        if to is None:
+            assert said == Noop(Code.REFUND_RECORDED, subject=refund)
+            assert (row[0], row[1], row[3] is None) == (state, None, False)
+            assert records(owner, refund) == []
+        else:
+            code = Code.REFUND_FAILED if to == "failed" else Code.REFUND_SENT
+            assert said == Applied(code, to=to, subject=refund)
+            assert row == (to, f"re_{word}", None, None)
+            ((verb, _, was, becomes, why, *who),) = records(owner, refund)
+            assert (verb, was, becomes, why) == ("refund", state, to, None)
+            assert tuple(who) == by(cast.sato.actor)
+
+
+@pytest.mark.parametrize("other", [{"amount": 1001}, {"currency": "USD"}])
+def test_a_word_on_other_money_moves_nothing(
+    cast: Cast, owner: Owner, other: dict[str, Any]
+) -> None:
+    refund = put_refund(owner, put_payment(owner, cast.book()), "pending")
+    said = do(cast, refund_answers.record, refund, answer(**other))
+    assert said == Refused(Code.AMOUNT_MISMATCH, {"refund": str(refund)})
+    assert owner.one("select state from refunds") == "pending"
+
+
+@pytest.mark.parametrize("state", ["pending", "succeeded"])
+def test_a_refund_that_the_provider_never_had_is_lost_and_taken_back(
+    cast: Cast, owner: Owner, state: str
+) -> None:
+    stay = cast.book()
+    payment = put_payment(owner, stay, amount=1000, state="refund_owed")
+    refund = put_refund(owner, payment, state)
+    said = do(cast, refund_answers.lost, refund, "not_there")
+    assert said == Applied(Code.REFUND_FAILED, to="failed", subject=refund)
+    assert owner.row("select state, failure from refunds") == ("failed", "not_there")
+    who = by(cast.sato.actor)
+    assert records(owner, refund) == [("refund", "provider_failed", state, "failed", None, *who)]
+    assert records(owner, payment) == [
+        ("refund", "refund_withdrawn", "refund_owed", "succeeded", None, *who)
+    ]
+    back = ("refund_reversed", -1000, "JPY", None, refund, None, "", *who)
+    assert lines(owner, stay.id) == ([back] if state == "succeeded" else [])
+    assert len(letters(owner, "refund_failed")) == (1 if state == "succeeded" else 0)
+
+
+@pytest.mark.parametrize("state", ["asked", "unknown", "failed"])
+def test_a_refund_that_was_never_accepted_is_not_lost(cast: Cast, owner: Owner, state: str) -> None:
+    payment = put_payment(owner, cast.book(), state="refund_owed")
+    refund = put_refund(owner, payment, state)
+    said = do(cast, refund_answers.lost, refund, "not_there")
+    assert said == Noop(Code.REFUND_RECORDED, subject=refund)
+    assert do(cast, refund_answers.lost, uuid4(), "not_there") == Refused(Code.NOT_FOUND)
+    assert owner.one("select state from refunds") == state
+    assert owner.one("select state from payments") == "refund_owed"
+
+
+def test_a_word_that_comes_while_a_refund_is_called_lost_is_not_undone(
+    cast: Cast, app: Flask, owner: Owner
+) -> None:
+    refund = put_refund(owner, put_payment(owner, cast.book()), "pending")
+    who = cast.sato.actor
+
+    def lose() -> Any:
+        with cast.transaction(cast.tokyo.id) as tx:
+            return refund_answers.lost(tx, who, refund, "not_there")
+
+    first = "update refunds set state = 'failed' where id = %s", refund
+    said = while_another_writes(app, owner, first, lose)
+    assert said == Noop(Code.REFUND_RECORDED, subject=refund)
+
+
+def hear(cast: Cast, payment: UUID, said: ProviderRefund) -> Any:
+    with cast.transaction(cast.tokyo.id) as tx:
+        return refund_answers.hear(tx, payment, said)
+
+
+def test_a_refund_of_the_dashboard_is_a_row_of_its_own(cast: Cast, owner: Owner) -> None:
+    stay = cast.book()
+    payment = put_payment(owner, stay)
+    said = hear(cast, payment, answer(amount=700))
+    refund = owner.one("select id from refunds")
+    assert said == Applied(Code.REFUND_SENT, to="succeeded", subject=refund)
+    assert owner.rows(
+        "select facility_id, payment_id, stay_id, amount, currency, state, reason, form_key,"
+        " lowers_price, provider_refund_id from refunds"
+    ) == [
+        (
+            cast.tokyo.id,
+            payment,
+            stay.id,
+            700,
+            "JPY",
+            "succeeded",
+            "external",
+            None,
+            False,
+            "re_1",
+        )
+    ]
+    assert records(owner, refund) == [
+        ("refund", "created", None, "asked", None, *by(PROVIDER)),
+        ("refund", "provider_succeeded", "asked", "succeeded", None, *by(PROVIDER)),
+    ]
+    assert hear(cast, payment, answer(amount=700)) == Noop(Code.REFUND_RECORDED, subject=refund)
+    assert owner.one("select count(*) from refunds") == 1
+
+
+def test_a_refund_is_ours_by_its_name_or_by_the_providers_id(cast: Cast, owner: Owner) -> None:
+    payment = put_payment(owner, cast.book())
+    named = put_refund(owner, payment, "asked")
+    known = put_refund(owner, payment, "pending", provider_refund_id="re_known")
+    said = hear(cast, payment, answer(id="re_named", metadata={"refund_id": str(named)}))
+    assert said == Applied(Code.REFUND_SENT, to="succeeded", subject=named)
+    said = hear(cast, payment, answer(id="re_known"))
+    assert said == Applied(Code.REFUND_SENT, to="succeeded", subject=known)
+    assert {record[5:] for one in (named, known) for record in records(owner, one)} == {
+        by(PROVIDER)
+    }
+    assert owner.one("select count(*) from refunds") == 2
+
+
+def test_another_payments_refund_is_found_by_the_providers_id_alone(
+    cast: Cast, owner: Owner
+) -> None:
+    stay = cast.book()
+    first, second = put_payment(owner, stay), put_payment(owner, stay)
+    refund = put_refund(owner, first, "pending", provider_refund_id="re_known")
+    with cast.transaction(cast.tokyo.id) as tx:
+        said = refund_answers.record_external(tx, second, answer(id="re_known"))
+    assert said == Applied(Code.REFUND_SENT, to="succeeded", subject=refund)
+    assert owner.one("select count(*) from refunds") == 1
+    assert records(owner, refund)[0][5:] == by(PROVIDER)
+
+
+def test_a_refund_of_no_payment_or_of_other_money_is_not_taken_in(cast: Cast, owner: Owner) -> None:
+    payment = put_payment(owner, cast.book())
+    assert hear(cast, uuid4(), answer()) == Refused(Code.NOT_FOUND)
+    assert hear(cast, payment, answer(currency="USD")) == Refused(
+        Code.AMOUNT_MISMATCH, {"payment": str(payment)}
+    )
+    assert owner.one("select count(*) from refunds") == 0
+
+
+def test_the_last_part_closes_a_payment_and_its_failure_opens_it_again(
+    cast: Cast, owner: Owner
+) -> None:
+    payment = put_payment(owner, cast.book(), amount=2000)
+    put_refund(owner, payment, "succeeded")
+    refund = put_refund(owner, payment, "pending")
+    do(cast, refund_answers.record, refund, answer())
+    who = by(cast.sato.actor)
+    closed = [
+        ("refund", "refund_owed", "succeeded", "refund_owed", None, *who),
+        ("refund", "refunded_in_full", "refund_owed", "refunded", None, *who),
+    ]
+    assert records(owner, payment) == closed
+    do(cast, refund_answers.record, refund, answer("failed"))
+    assert records(owner, payment) == [
+        *closed,
+        ("refund", "refund_withdrawn", "refunded", "succeeded", None, *who),
+    ]
+
+
+def test_a_part_that_is_back_leaves_the_payment_as_it_is(cast: Cast, owner: Owner) -> None:
+    payment = put_payment(owner, cast.book(), amount=2001)
+    put_refund(owner, payment, "succeeded")
+    refund = put_refund(owner, payment, "pending")
+    do(cast, refund_answers.record, refund, answer())
+    do(cast, refund_answers.record, refund, answer("failed"))
+    assert records(owner, payment) == []
+
+
+def owe(cast: Cast, payment: UUID, amount: int) -> tuple[Any, set[Any]]:
+    """Its answer, and which bells it rang."""
+    with cast.transaction(cast.tokyo.id) as tx:
+        said = refunds_owed.owe(tx, cast.sato.actor, payment, amount, reason="surplus")
+        return said, tx.rings
+
+
+def test_what_the_house_owes_is_put_and_rung_for(cast: Cast, owner: Owner) -> None:
+    stay = cast.book()
+    payment = put_payment(owner, stay)
+    _, rings = owe(cast, payment, 3000)
+    assert rings == {"refunds"}
+    refund = owner.one("select id from refunds")
+    assert owner.row(
+        "select facility_id, payment_id, stay_id, amount, currency, state, reason from refunds"
+    ) == (cast.tokyo.id, payment, stay.id, 3000, "JPY", "asked", "surplus")
+    who = by(cast.sato.actor)
+    assert records(owner, refund) == [("refund", "created", None, "asked", None, *who)]
+    assert records(owner, payment) == []
+
+
+def test_all_of_a_payment_is_owed_at_once_or_not_at_all(cast: Cast, owner: Owner) -> None:
+    payment = put_payment(owner, cast.book())
+    _, rings = owe(cast, payment, 10_001)
+    assert owner.rows("select amount from refunds") == [(10_000,)]
+    who = by(cast.sato.actor)
+    assert records(owner, payment) == [
+        ("refund", "refund_owed", "succeeded", "refund_owed", None, *who)
+    ]
+    assert rings == {"refunds"}
+    _, rings = owe(cast, payment, 1)
+    assert (rings, owner.one("select count(*) from refunds")) == (set(), 1)
+
+
+@pytest.mark.parametrize("state", ["asked", "unknown", "pending", "succeeded"])
+def test_what_is_on_its_way_back_is_not_owed_again(cast: Cast, owner: Owner, state: str) -> None:
+    payment = put_payment(owner, cast.book())
+    put_refund(owner, payment, state, 9999)
+    put_refund(owner, payment, "failed", 5000)
+    owe(cast, payment, 3000)
+    assert owner.rows("select amount from refunds where reason = 'surplus'") == [(1,)]
+    assert owner.one("select state from payments") == "succeeded"
+
+
+def test_money_is_owed_back_over_the_newest_payments_first(cast: Cast, owner: Owner) -> None:
+    stay = cast.book()
+    now = clock.now()
+    old, new, open_, third = (
+        put_payment(owner, stay, amount, succeeded_at=now - age * HOUR, **more)
+        for amount, age, more in (
+            (3000, 3, {}),
+            (2000, 1, {}),
+            (9000, 0, {"state": "refunded"}),
+            (1000, 2, {}),
+        )
+    )
+    put_refund(owner, new, "failed", 2000)
+    put_refund(owner, third, "pending", 400, lowers_price=True)
+    with cast.transaction(cast.tokyo.id) as tx:
+        refunds_owed.owe_back(tx, cast.sato.actor, stay.id, 2601, reason="cancellation")
+    assert owner.rows(
+        "select payment_id, amount, reason from refunds where state = 'asked' order by amount desc"
+    ) == [(new, 2000, "cancellation"), (third, 600, "cancellation"), (old, 1, "cancellation")]
+    assert open_
+
+
+def test_what_is_in_flight_is_not_owed_back_again(cast: Cast, owner: Owner) -> None:
+    stay = cast.book()
+    payment = put_payment(owner, stay)
+    for state, amount in (("asked", 1), ("unknown", 20), ("pending", 300), ("succeeded", 4000)):
+        put_refund(owner, payment, state, amount)
+    put_refund(owner, payment, "asked", 500, lowers_price=True)
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert refunds_owed.in_flight(tx, stay.id) == 321
+        assert refunds_owed.in_flight(tx, uuid4()) == 0
+        refunds_owed.owe_back(tx, cast.sato.actor, stay.id, 1321, reason="cancellation")
+    assert owner.rows("select amount from refunds where reason = 'cancellation'") == [(1000,)]
+
+
+@pytest.mark.parametrize(
+    ("state", "left"),
+    [("succeeded", 5679), ("refund_owed", 5679), ("refunded", 0), ("canceled", 0), ("open", 0)],
+)
+def test_only_money_that_we_hold_can_be_returned(
+    cast: Cast, owner: Owner, state: str, left: int
+) -> None:
+    held = state in ("succeeded", "refund_owed", "refunded")
+    at = clock.now() if held else None
+    payment = put_payment(owner, cast.book(), state=state, succeeded_at=at)
+    for one, amount in (("asked", 1), ("unknown", 20), ("pending", 300), ("succeeded", 4000)):
+        put_refund(owner, payment, one, amount)
+    put_refund(owner, payment, "failed", 50_000)
+    with cast.transaction(cast.tokyo.id) as tx:
+        row = tx.get(Payment, payment)
+        assert row is not None
+        assert refunds_owed.refundable(tx, row) == left
+        assert refunds_owed.returned(tx, payment) == 4000
 
 
 # Doors ------------------------------------------------------------------------------------------

@@ -1,0 +1,105 @@
+"""Money that stands in the books without a provider having been asked, and a hand on its rows."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+from flask import Flask
+
+from portal.edges.payments.port import Refund as ProviderRefund
+from tests.cast import Booked
+from tests.outside import Owner
+
+
+def put_payment(owner: Owner, stay: Booked, amount: int = 10_000, **more: Any) -> UUID:
+    """A card payment of the stay that succeeded."""
+    values = {
+        "facility_id": stay.facility_id,
+        "purpose": "reservation_balance",
+        "subject_id": stay.id,
+        "stay_id": stay.id,
+        "attempt": 1 + owner.one("select count(*) from payments"),
+        "amount": amount,
+        "currency": "JPY",
+        "state": "succeeded",
+        "idempotency_key": str(uuid4()),
+        "intent_id": f"pi_{uuid4().hex}",
+        "succeeded_at": datetime.now(UTC),
+    }
+    return _put(owner, "payments", values | more)
+
+
+def put_refund(owner: Owner, payment: UUID, state: str, amount: int = 1000, **more: Any) -> UUID:
+    facility, stay = owner.row("select facility_id, stay_id from payments where id = %s", payment)
+    values = {
+        "facility_id": facility,
+        "payment_id": payment,
+        "stay_id": stay,
+        "amount": amount,
+        "currency": "JPY",
+        "state": state,
+        "reason": "staff",
+    }
+    return _put(owner, "refunds", values | more)
+
+
+def _put(owner: Owner, table: str, values: dict[str, Any]) -> UUID:
+    """As nobody but a test may: past the guard that lets only verbs write a state."""
+    owner.run("set session_replication_role = replica")
+    places = ", ".join(["%s"] * len(values))
+    made: UUID = owner.one(
+        f"insert into {table} ({', '.join(values)}) values ({places}) returning id",
+        *values.values(),
+    )
+    owner.run("set session_replication_role = origin")
+    return made
+
+
+def answer(status: Any = "succeeded", **more: Any) -> ProviderRefund:
+    """What the provider says of a refund."""
+    said: dict[str, Any] = {
+        "id": "re_1",
+        "status": status,
+        "amount": 1000,
+        "currency": "JPY",
+        "intent_id": None,
+        "charge_id": None,
+        "metadata": {},
+        "failure_reason": None,
+        "created": datetime.now(UTC),
+    }
+    return ProviderRefund(**said | more)
+
+
+def while_another_writes(
+    app: Flask, owner: Owner, change: tuple[str, *tuple[Any, ...]], call: Callable[[], Any]
+) -> Any:
+    """What `call` answers when it begins while another transaction has made `change`, which is
+    committed once the call waits for it, or has not waited and is over."""
+    said: list[Any] = []
+
+    def run() -> None:
+        with app.app_context():
+            try:
+                said.append(call())
+            except Exception as fault:  # noqa: BLE001 # the answer of a call that could not
+                said.append(fault)
+
+    with psycopg.connect(owner.wire.info.dsn, password=owner.wire.info.password) as other:
+        other.execute("set session_replication_role = replica")
+        other.execute(change[0], change[1:])
+        thread = threading.Thread(target=run)
+        thread.start()
+        while thread.is_alive() and not _somebody_waits(owner):
+            time.sleep(0.005)
+        other.commit()
+        thread.join(30)
+    return said[0]
+
+
+def _somebody_waits(owner: Owner) -> bool:
+    return bool(owner.one("select count(*) from pg_locks where not granted"))
