@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from flask import Flask
 
-from portal import clock, doorbell
+from portal import clock
 from portal.edges.channels import Channels
 from portal.edges.mail.adapter import SmtpMail
 from portal.edges.mail_archive.adapter import HttpMailArchive
@@ -23,10 +23,9 @@ from portal.jobs import house as house_of
 from portal.jobs import sweeps
 from portal.jobs.house import House
 from portal.jobs.reconcile import Told, reconcile
-from portal.models import Divergence
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.queries import attention
-from portal.verbs import divergences, message_differences, stays
+from portal.verbs import divergences, stays
 from sandbox import parts
 from sandbox.mail import MailDevInbox
 from sandbox.process import Part
@@ -578,81 +577,6 @@ def test_a_message_that_the_archive_has_and_we_do_not_call_sent(
     assert owner.one("select count(*) from consumed_effects") == 3
     assert len(MailDevInbox(maildev.url).all()) == 1 + 3
     assert look(mailed).open == 0
-
-
-def oldest(owner: Owner) -> UUID:
-    found: UUID = owner.one("select id from outbox order by sent_at, id limit 1")
-    return found
-
-
-def mail_difference(cast: Cast, owner: Owner, kind: str, message: UUID) -> Divergence:
-    """As a look an hour ago has left it."""
-    row = owner.one(
-        "insert into divergences (facility_id, kind, subject, message_id)"
-        " values (%s, %s, %s, %s) returning id",
-        *(cast.tokyo.id, kind, str(message), message),
-    )
-    with cast.transaction(cast.tokyo.id) as tx:
-        found = tx.get(Divergence, row)
-    assert found is not None
-    return found
-
-
-def test_a_message_that_is_sent_again_begins_anew_and_once(
-    cast: Cast, mailed: House, owner: Owner, maildev: Part
-) -> None:
-    message, desk = oldest(owner), mailed.desk(cast.tokyo.id)
-    forget(maildev, message)
-    row = mail_difference(cast, owner, "message_not_there", message)
-    owner.run(
-        "update outbox set attempts = 3, sending_at = now(), claimed_at = now(),"
-        " claim_token = gen_random_uuid(), next_attempt_at = now() + interval '1 hour'"
-    )
-    doorbell.connection().flushall()
-    said = message_differences.send_again(desk, cast.sato.actor, row)
-    assert said == Applied(Code.MESSAGE_REQUEUED, to="waiting", subject=message)
-    assert owner.row(
-        "select sent_at, sending_at, claimed_at, claim_token, attempts, next_attempt_at <= now(),"
-        " consumer_key from outbox where id = %s",
-        message,
-    ) == (None, None, None, None, 0, True, f"again:{row.id}")
-    assert len(doorbell.queue("outbox").jobs) == 1
-    said = message_differences.send_again(desk, cast.sato.actor, row)
-    assert said == Noop(Code.MESSAGE_NOT_WAITING, subject=message)
-    assert owner.one("select count(*) from outbox where attempts = 3") == 2
-
-
-@pytest.mark.parametrize("verb", [message_differences.send_again, message_differences.record_sent])
-def test_a_message_on_which_both_agree_by_now_is_neither_sent_nor_recorded(
-    cast: Cast, mailed: House, owner: Owner, verb: Any
-) -> None:
-    message = oldest(owner)
-    row = mail_difference(cast, owner, "message_not_there", message)
-    before = owner.row("select sent_at, consumer_key from outbox where id = %s", message)
-    said = verb(mailed.desk(cast.tokyo.id), cast.sato.actor, row)
-    assert said == Noop(Code.MESSAGE_NOT_WAITING, subject=message)
-    assert owner.row("select sent_at, consumer_key from outbox where id = %s", message) == before
-    assert healed_by(owner) == "agreement"
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_a_dead_message_is_recorded_as_sent_only_if_the_archive_has_it(
-    cast: Cast, mailed: House, owner: Owner, maildev: Part, there: bool
-) -> None:
-    message = oldest(owner)
-    owner.run("update outbox set sent_at = null, dead_at = now() where id = %s", message)
-    if not there:
-        forget(maildev, message)
-    row = mail_difference(cast, owner, "message_not_here", message)
-    desk = mailed.desk(cast.tokyo.id)
-    said = message_differences.record_sent(desk, cast.sato.actor, row)
-    state = "select sent_at is not null, dead_at is not null from outbox where id = %s"
-    if there:
-        assert said == Applied(Code.MESSAGE_RECORDED, to="sent", subject=message)
-        assert (owner.row(state, message), healed_by(owner)) == ((True, False), None)
-    else:
-        assert said == Noop(Code.MESSAGE_NOT_WAITING, subject=message)
-        assert (owner.row(state, message), healed_by(owner)) == ((False, True), "agreement")
 
 
 def test_an_archive_that_was_emptied_denies_nothing(

@@ -9,12 +9,14 @@ from flask import Flask
 
 from portal import clock
 from portal.jobs.house import House
+from portal.models import Payment, Refund
 from portal.money import Money
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
-from portal.verbs import refunds, refunds_owed, stay_changes, stays
+from portal.verbs import refund_answers, refunds, refunds_owed, stay_changes, stays
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, deliver, events, pay, receive, work
+from tests.verbs.books import put_payment, put_refund, while_another_writes
 from tests.verbs.test_payments import HOUR, opened
 from tests.verbs.test_stays import balance, do
 
@@ -49,8 +51,6 @@ def at_provider(stripe: StandIn) -> list[int]:
 
 
 def refundable(cast: Cast, owner: Owner) -> int:
-    from portal.models import Payment
-
     with cast.transaction(cast.tokyo.id) as tx:
         payment = tx.get(Payment, owner.one("select id from payments"))
         assert payment is not None
@@ -213,6 +213,154 @@ def test_the_provider_says_no(
     assert owner.one("select failure from refunds") == "charge_disputed"
     assert balance(owner, stay.id) == 0
     assert mails(owner, "refund_sent") == 0
+
+
+def sent(cast: Cast, worker: House, refund: UUID) -> Outcome:
+    return refunds.send(worker.desk(cast.tokyo.id), cast.sato.actor, refund)
+
+
+def kept(owner: Owner) -> tuple[Any, ...]:
+    """Of the one refund: its state, why it failed, what went wrong last."""
+    (row,) = owner.rows("select state, failure, last_error from refunds")
+    return row
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "by_a_person", "asked_first"),
+    [
+        ("asked", 0, False, False),
+        ("asked", 1, False, False),
+        ("asked", 2, False, True),
+        ("asked", 0, True, False),
+        ("asked", 1, True, True),
+        ("unknown", 0, False, True),
+    ],
+)
+def test_the_provider_is_asked_first_where_it_may_have_been_sent(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked,
+    state: str, attempts: int, by_a_person: bool, asked_first: bool,
+) -> None:  # fmt: skip
+    """A person's own try is not counted as an attempt; the worker's first one is."""
+    form = uuid4() if by_a_person else None
+    payment = owner.one("select id from payments")
+    refund = put_refund(owner, payment, state, attempts=attempts, form_key=form)
+    assert isinstance(sent(cast, worker, refund), Applied)
+    assert len(stripe.calls("/v1/refunds", "GET")) == asked_first
+    assert at_provider(stripe) == [1000]
+
+
+def test_what_went_wrong_is_kept_with_the_refund(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked
+) -> None:
+    stripe.fault("do_then_drop", CREATE)
+    ask(worker, cast, owner, 3000)
+    state, failure, error = kept(owner)
+    assert (state, failure) == ("unknown", None)
+    assert "None" not in error
+    stripe.post("listening", open=False)
+    refund = owner.one("select id from refunds")
+    assert sent(cast, worker, refund) == Refused(Code.REFUND_UNKNOWN)
+    stripe.post("listening", open=True)
+    assert kept(owner)[:2] == ("unknown", None)
+    assert kept(owner)[2] not in (error, "None")
+
+
+def test_a_refund_that_reached_nobody_is_over_and_says_so(
+    cast: Cast, worker: House, owner: Owner
+) -> None:
+    payment = put_payment(owner, cast.book())
+    assert ask(worker, cast, owner, 3000) == Refused(Code.REFUND_UNAVAILABLE)
+    state, failure, error = kept(owner)
+    assert (state, failure, "None" in error) == ("failed", "unreachable", False)
+    owner.run("delete from refunds")
+    for state, code in (
+        ("asked", Code.REFUND_UNAVAILABLE),
+        ("unknown", Code.REFUND_UNKNOWN),
+        ("pending", Code.REFUND_PENDING),
+    ):
+        refund = put_refund(owner, payment, state, provider_refund_id=f"re_{state}")
+        assert sent(cast, worker, refund) == Refused(code)
+        assert owner.one("select state from refunds where id = %s", refund) == state
+
+
+def test_a_refund_whose_payment_has_no_intent_yet_stays_asked(
+    cast: Cast, worker: House, owner: Owner
+) -> None:
+    put_payment(owner, cast.book(), intent_id=None)
+    assert ask(worker, cast, owner, 3000) == Refused(Code.NOT_FOUND)
+    assert kept(owner) == ("asked", None, None)
+    assert sent(cast, worker, uuid4()) == Refused(Code.NOT_FOUND)
+
+
+def test_a_long_refusal_is_cut(cast: Cast, worker: House, stripe: StandIn, owner: Owner) -> None:
+    put_payment(owner, cast.book(), intent_id="pi_" + 600 * "x")
+    assert ask(worker, cast, owner, 3000) == Refused(Code.REFUND_UNAVAILABLE)
+    state, failure, error = kept(owner)
+    assert (state, failure) == ("failed", "resource_missing")
+    assert len(error) == 500
+
+
+@pytest.mark.parametrize("state", ["asked", "unknown"])
+def test_a_refused_refund_leaves_its_payment_whole_again(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, state: str
+) -> None:
+    payment = put_payment(owner, cast.book(), state="refund_owed", intent_id="pi_never_was")
+    refund = put_refund(owner, payment, state, 10_000)
+    assert sent(cast, worker, refund) == Refused(Code.REFUND_UNAVAILABLE)
+    assert owner.one("select state from refunds") == "failed"
+    assert owner.one("select state from payments") == "succeeded"
+
+
+def test_a_payment_that_closes_while_its_refund_fails_is_opened_again(
+    cast: Cast, app: Flask, owner: Owner
+) -> None:
+    payment = put_payment(owner, cast.book(), state="refund_owed")
+    refund, who = put_refund(owner, payment, "failed"), cast.sato.actor
+
+    def withdraw() -> None:
+        with cast.transaction(cast.tokyo.id) as tx:
+            row = tx.get(Refund, refund)
+            assert row is not None
+            refund_answers.withdraw(tx, who, row)
+
+    close = "update payments set state = 'refunded' where id = %s", payment
+    while_another_writes(app, owner, close, withdraw)
+    assert owner.one("select state from payments") == "succeeded"
+
+
+def test_a_payment_that_opens_while_its_last_refund_lands_is_closed(
+    cast: Cast, app: Flask, owner: Owner
+) -> None:
+    payment, who = put_payment(owner, cast.book(), state="refund_owed"), cast.sato.actor
+    put_refund(owner, payment, "succeeded", 10_000)
+
+    def close() -> None:
+        with cast.transaction(cast.tokyo.id) as tx:
+            row = tx.get(Payment, payment)
+            assert row is not None
+            refunds_owed.close_if_returned(tx, who, row)
+
+    withdraw = "update payments set state = 'succeeded' where id = %s", payment
+    while_another_writes(app, owner, withdraw, close)
+    assert owner.one("select state from payments") == "refunded"
+
+
+def test_what_another_owes_meanwhile_is_not_owed_twice(
+    cast: Cast, app: Flask, owner: Owner
+) -> None:
+    payment, who = put_payment(owner, cast.book()), cast.sato.actor
+
+    def owe() -> None:
+        with cast.transaction(cast.tokyo.id) as tx:
+            refunds_owed.owe(tx, who, payment, 10_000, reason="surplus")
+
+    another = (
+        "with held as (update payments set reads = reads where id = %s returning *)"
+        " insert into refunds (facility_id, payment_id, stay_id, amount, currency, state, reason)"
+        " select facility_id, id, stay_id, amount, currency, 'asked', 'staff' from held"
+    )
+    while_another_writes(app, owner, (another, payment), owe)
+    assert owner.rows("select amount, reason from refunds") == [(10_000, "staff")]
 
 
 def test_c5_the_cumulative_total_is_not_added_up(
