@@ -11,8 +11,9 @@ import psycopg
 from flask import Flask
 
 from portal.edges.payments.port import Refund as ProviderRefund
+from sandbox.stripe.testing import StandIn, client
 from tests.cast import Booked
-from tests.outside import Owner
+from tests.outside import STRIPE_KEY, Owner
 
 
 def put_payment(owner: Owner, stay: Booked, amount: int = 10_000, **more: Any) -> UUID:
@@ -45,6 +46,15 @@ def put_refund(owner: Owner, payment: UUID, state: str, amount: int = 1000, **mo
         "reason": "staff",
     }
     return _put(owner, "refunds", values | more)
+
+
+def intent_there(stripe: StandIn, *, paid: bool = True) -> str:
+    """Of 10,000 yen, which the provider has and no row of ours may know of."""
+    card = {"payment_method": "pm_card_visa", "confirm": True}
+    back = {"return_url": "https://example.com/back"}
+    asked = {"amount": 10_000, "currency": "jpy", **(card | back if paid else {})}
+    made: str = client(stripe.base, STRIPE_KEY).payment_intents.create(asked).id
+    return made
 
 
 def _put(owner: Owner, table: str, values: dict[str, Any]) -> UUID:

@@ -13,20 +13,11 @@ from portal.edges.payments.adapter import StripePayments
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Refused
 from portal.verbs import divergences, money_differences
-from sandbox.stripe.testing import StandIn, client
+from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
-from tests.outside import STRIPE_KEY, Owner
-from tests.verbs.books import put_payment, put_refund, while_another_writes
+from tests.outside import Owner
+from tests.verbs.books import intent_there, put_payment, put_refund, while_another_writes
 from tests.verbs.test_differences import OPEN, by_its_verb, ended, put, row_of
-
-
-def intent_there(stripe: StandIn, *, paid: bool = True) -> str:
-    """Of 10,000 yen, which the provider has and no row of ours may know of."""
-    card = {"payment_method": "pm_card_visa", "confirm": True}
-    back = {"return_url": "https://example.com/back"}
-    asked = {"amount": 10_000, "currency": "jpy", **(card | back if paid else {})}
-    made: str = client(stripe.base, STRIPE_KEY).payment_intents.create(asked).id
-    return made
 
 
 def unpaid(owner: Owner, stay: Booked, intent: str | None) -> UUID:

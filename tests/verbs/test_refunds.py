@@ -16,7 +16,7 @@ from portal.verbs import refund_answers, refunds, refunds_owed, stay_changes, st
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, deliver, events, pay, receive, work
-from tests.verbs.books import put_payment, put_refund, while_another_writes
+from tests.verbs.books import intent_there, put_payment, put_refund, while_another_writes
 from tests.verbs.test_payments import HOUR, opened
 from tests.verbs.test_stays import balance, do
 
@@ -237,12 +237,12 @@ def kept(owner: Owner) -> tuple[Any, ...]:
     ],
 )
 def test_the_provider_is_asked_first_where_it_may_have_been_sent(
-    cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked,
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner,
     state: str, attempts: int, by_a_person: bool, asked_first: bool,
 ) -> None:  # fmt: skip
     """A person's own try is not counted as an attempt; the worker's first one is."""
     form = uuid4() if by_a_person else None
-    payment = owner.one("select id from payments")
+    payment = put_payment(owner, cast.book(), intent_id=intent_there(stripe))
     refund = put_refund(owner, payment, state, attempts=attempts, form_key=form)
     assert isinstance(sent(cast, worker, refund), Applied)
     assert len(stripe.calls("/v1/refunds", "GET")) == asked_first
@@ -250,8 +250,9 @@ def test_the_provider_is_asked_first_where_it_may_have_been_sent(
 
 
 def test_what_went_wrong_is_kept_with_the_refund(
-    cast: Cast, worker: House, stripe: StandIn, owner: Owner, stay: Booked
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
 ) -> None:
+    put_payment(owner, cast.book(), intent_id=intent_there(stripe))
     stripe.fault("do_then_drop", CREATE)
     ask(worker, cast, owner, 3000)
     state, failure, error = kept(owner)

@@ -885,6 +885,17 @@ def test_what_each_word_of_the_provider_makes_of_a_refund(
             assert tuple(who) == by(cast.sato.actor)
 
 
+@pytest.mark.parametrize("state", ["asked", "unknown", "pending", "succeeded"])
+def test_a_payment_no_longer_counts_as_returned_once_its_refund_has_failed(
+    cast: Cast, owner: Owner, state: str
+) -> None:
+    payment = put_payment(owner, cast.book(), state="refund_owed")
+    do(cast, refund_answers.record, put_refund(owner, payment, state), answer("failed"))
+    assert records(owner, payment) == [
+        ("refund", "refund_withdrawn", "refund_owed", "succeeded", None, *by(cast.sato.actor))
+    ]
+
+
 @pytest.mark.parametrize("other", [{"amount": 1001}, {"currency": "USD"}])
 def test_a_word_on_other_money_moves_nothing(
     cast: Cast, owner: Owner, other: dict[str, Any]
