@@ -896,6 +896,22 @@ def test_a_payment_no_longer_counts_as_returned_once_its_refund_has_failed(
     ]
 
 
+def test_a_concession_lowers_the_price_and_raises_it_again_when_it_fails(
+    cast: Cast, owner: Owner
+) -> None:
+    stay = cast.book()
+    refund = put_refund(owner, put_payment(owner, stay), "pending", lowers_price=True)
+    do(cast, refund_answers.record, refund, answer())
+    do(cast, refund_answers.record, refund, answer("failed"))
+    who = by(cast.sato.actor)
+    assert lines(owner, stay.id) == [
+        ("refund", 1000, "JPY", None, refund, None, "", *who),
+        ("charge_reversed", -1000, "JPY", None, None, None, "concession", *who),
+        ("refund_reversed", -1000, "JPY", None, refund, None, "", *who),
+        ("charge", 1000, "JPY", None, None, None, "concession reversed", *who),
+    ]
+
+
 @pytest.mark.parametrize("other", [{"amount": 1001}, {"currency": "USD"}])
 def test_a_word_on_other_money_moves_nothing(
     cast: Cast, owner: Owner, other: dict[str, Any]
