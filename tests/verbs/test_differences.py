@@ -218,6 +218,17 @@ def test_whoever_lets_be_what_is_healing_waits_for_the_look(
     assert while_another_writes(app, owner, look, let_be) == Noop(Code.EVENT_ALREADY_HANDLED)
 
 
+def test_every_kind_has_a_verb_and_somebody_who_may_be_away() -> None:
+    assert set(divergences._VERBS) == set(KINDS)
+    assert set(divergences._AWAY) == {kind.partition("_")[0] for kind in KINDS}
+
+
+def test_what_may_be_let_be_is_money_and_mail_that_never_left() -> None:
+    assert {*divergences.MAY_BE, "message_not_here"} == {
+        kind for kind in KINDS if not kind.startswith("code")
+    }
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_its_verb_and_one_that_finds_nothing_leaves_it_open(
     cast: Cast, owner: Owner, worker: House, kind: str

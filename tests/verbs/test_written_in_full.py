@@ -7,7 +7,7 @@ on every column: who, by which verb, why, in whose house, under which request.
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import pytest
@@ -16,7 +16,10 @@ from flask import Flask
 from portal import clock, log, seal
 from portal.db import Actor
 from portal.edges.payments.port import Refund as ProviderRefund
+from portal.edges.payments.port import RefundStatus
 from portal.jobs.house import House
+from portal.machines.refund import MACHINE as REFUND
+from portal.machines.refund import State
 from portal.machines.stay import MACHINE as STAY
 from portal.models import Payment
 from portal.money import Money
@@ -27,6 +30,7 @@ from portal.verbs import (
     cash,
     doors,
     keys,
+    payment_answers,
     refund_answers,
     refunds,
     refunds_owed,
@@ -857,6 +861,25 @@ BECOMES = {
 }
 """By our state, and by the provider's word: pending, requires_action, succeeded, failed, canceled.
 """
+
+
+def test_every_word_of_the_provider_has_its_meaning_in_every_state() -> None:
+    heard = refund_answers._EVENTS
+    assert {
+        state: tuple(
+            REFUND.target(state, heard[state][word]) if word in heard.get(state, ()) else None
+            for word in get_args(RefundStatus)
+        )
+        for state in get_args(State)
+    } == BECOMES
+
+
+def test_only_a_failed_refund_gives_back_what_can_be_returned() -> None:
+    assert {*refunds_owed.COUNTED, "failed"} == set(get_args(State))
+
+
+def test_the_provider_goes_by_one_name_in_every_record() -> None:
+    assert refund_answers.PROVIDER == payment_answers.PROVIDER == PROVIDER
 
 
 @pytest.mark.parametrize("state", BECOMES)
