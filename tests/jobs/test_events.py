@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from sqlalchemy.exc import OperationalError
 
-from portal import clock, inbox
+from portal import clock, doorbell, inbox, log
 from portal.db import SYSTEM, transaction
 from portal.edges.payments.port import ProviderEvent
 from portal.jobs import drain, payment_events
@@ -631,3 +631,278 @@ def test_receiving_waits_for_nobody(cast: Cast, worker: House, owner: Owner, app
     finally:
         done.set()
         thread.join()
+
+
+# Every column of it -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(inside: Flask) -> dict[str, Any]:
+    """An event that names everything an event can name, received under a request of its own."""
+    given: dict[str, Any] = {
+        "event_id": "evt_whole",
+        "kind": SUCCEEDED,
+        "created": clock.now() - timedelta(hours=3),
+        "payload": b'\x00 as "received" \xff',
+        "headers": {"Stripe-Signature": "t=1,v1=x"},
+        "livemode": True,
+        "account": "acct_1",
+        "api_version": "2026-10-28",
+    }
+    with log.request("the-delivery"):
+        stored(given["kind"], **{name: given[name] for name in given if name != "kind"})
+    return given
+
+
+def claim(token: UUID, **more: Any) -> list[Any]:
+    with transaction(None) as tx:
+        return list(inbox.claim(tx, token, **more))
+
+
+def test_an_event_is_kept_as_it_was_received(kept: dict[str, Any], owner: Owner) -> None:
+    assert owner.row(
+        """
+        select source, event_id, type, state, version, created, livemode, account, api_version,
+               payload, headers, claimed_at, claim_token, attempts, next_attempt_at = received_at,
+               last_error, outcome, detail, completed_at, request_id
+        from webhook_events
+        """
+    ) == (
+        "stripe",
+        "evt_whole",
+        SUCCEEDED,
+        "processing",
+        1,
+        kept["created"],
+        True,
+        "acct_1",
+        "2026-10-28",
+        kept["payload"],
+        kept["headers"],
+        None,
+        None,
+        0,
+        True,
+        None,
+        None,
+        None,
+        None,
+        "the-delivery",
+    )
+
+
+def test_a_claim_hands_out_what_the_worker_needs(kept: dict[str, Any], owner: Owner) -> None:
+    token = uuid4()
+    (got,) = claim(token)
+    row, received = owner.row("select id, received_at from webhook_events")
+    assert got._mapping == {
+        "id": row,
+        "source": "stripe",
+        "event_id": "evt_whole",
+        "type": SUCCEEDED,
+        "created": kept["created"],
+        "livemode": True,
+        "account": "acct_1",
+        "payload": kept["payload"],
+        "attempts": 1,
+        "received_at": received,
+        "request_id": "the-delivery",
+    }
+    assert owner.row("select claim_token, claimed_at <= now(), attempts from webhook_events") == (
+        token,
+        True,
+        1,
+    )
+
+
+def test_a_claim_may_name_one_event_or_a_number(inside: Flask, owner: Owner) -> None:
+    for number in range(4):
+        stored("foo.bar", event_id=f"evt_{number}", created=clock.now() + timedelta(seconds=number))
+    with transaction(None) as tx:
+        inbox.receive(
+            tx, "seam", event_id="evt_2", kind="k", created=clock.now(), payload=b"", headers={}
+        )
+    (named,) = claim(uuid4(), only=("stripe", "evt_2"))
+    assert (named.source, named.event_id) == ("stripe", "evt_2")
+    assert claim(uuid4(), only=("stripe", "evt_2")) == []
+    assert claim(uuid4(), only=("stripe", "evt_9")) == []
+    owner.run("update webhook_events set next_attempt_at = now() - interval '1 second'")
+    assert len(claim(uuid4(), at_most=2)) == 2
+    assert len(claim(uuid4())) == 2
+
+
+def test_a_claim_holds_for_a_minute(kept: dict[str, Any], owner: Owner) -> None:
+    """Within it the redelivery is told to come later; after it the event is let in at once."""
+    claim(uuid4())
+    held = "update webhook_events set claimed_at = now() - %s * interval '1 second'"
+    owner.run(f"{held}, next_attempt_at = now() + interval '1 hour'", 58)
+    again = {name: kept[name] for name in ("event_id", "kind", "created", "payload", "headers")}
+    with transaction(None) as tx:
+        assert inbox.receive(tx, "stripe", **again) == "claimed"
+    assert owner.one("select next_attempt_at > now() from webhook_events")
+    owner.run("update webhook_events set next_attempt_at = now()")
+    assert claim(uuid4()) == []
+    owner.run(f"{held}, next_attempt_at = now() + interval '1 hour'", 61)
+    with transaction(None) as tx:
+        assert inbox.receive(tx, "stripe", **again) == "received"
+    assert owner.one("select next_attempt_at <= now() from webhook_events")
+    assert len(claim(uuid4())) == 1
+
+
+def test_only_the_holder_of_a_claim_gives_it_back(kept: dict[str, Any], owner: Owner) -> None:
+    token = uuid4()
+    (mine,) = claim(token)
+    look = (
+        "select claimed_at is null, claim_token, last_error, attempts,"
+        " next_attempt_at between now() + interval '9 minutes' and now() + interval '11 minutes'"
+        " from webhook_events"
+    )
+    with transaction(None) as tx:
+        inbox.release(tx, mine.id, uuid4(), timedelta(minutes=10), "not mine")
+    assert owner.row(look) == (False, token, None, 1, False)
+    with transaction(None) as tx:
+        inbox.release(tx, uuid4(), token, timedelta(minutes=10), "another's")
+        inbox.release(tx, mine.id, token, timedelta(minutes=10), "a fault of ours")
+    assert owner.row(look) == (True, None, "a fault of ours", 1, True)
+
+
+def test_only_the_holder_of_a_claim_completes_and_the_record_says_how(
+    kept: dict[str, Any], owner: Owner
+) -> None:
+    now = clock.now()
+    clock.set_source(lambda: now)
+    token = uuid4()
+    (mine,) = claim(token)
+    with log.request("the-worker"), transaction(None) as tx:
+        assert not inbox.complete(tx, mine.id, uuid4(), SYSTEM, "applied")
+        assert inbox.complete(tx, mine.id, token, SYSTEM, "orphan", "whose is it?")
+        assert not inbox.complete(tx, mine.id, token, SYSTEM, "applied")
+    assert owner.row(
+        "select state, version, outcome, detail, completed_at, claimed_at, claim_token"
+        " from webhook_events"
+    ) == ("completed", 2, "orphan", "whose is it?", now, None, None)
+    assert owner.rows(
+        "select facility_id, machine, subject_id, verb, event, from_state, to_state, reason,"
+        " actor_kind, actor_id, actor_name, request_id, at from transitions"
+    ) == [
+        (
+            None,
+            "webhook_event",
+            mine.id,
+            "apply_event",
+            "completed",
+            "processing",
+            "completed",
+            "orphan",
+            *(SYSTEM.kind, SYSTEM.id, SYSTEM.name),
+            "the-worker",
+            now,
+        )
+    ]
+
+
+def test_an_event_without_a_remark_is_completed_without_one(
+    kept: dict[str, Any], owner: Owner
+) -> None:
+    token = uuid4()
+    (mine,) = claim(token)
+    with transaction(None) as tx:
+        inbox.complete(tx, mine.id, token, SYSTEM, "applied")
+    assert owner.row("select outcome, detail from webhook_events") == ("applied", "")
+
+
+def letter_of(cast: Cast, event_row: UUID) -> UUID:
+    with cast.transaction(cast.tokyo.id) as tx:
+        inbox.dead_letter(tx, "webhook_event", event_row, "payment", "it does not agree")
+        found: UUID = tx.scalar("select id from dead_letters")
+        return found
+
+
+def test_a_dead_letter_names_its_house_its_source_and_its_ground(cast: Cast, owner: Owner) -> None:
+    now, source = clock.now(), uuid4()
+    clock.set_source(lambda: now)
+    letter_of(cast, source)
+    assert owner.rows(
+        "select facility_id, source_kind, source_id, title, error, at, closed_at, closed_by,"
+        " closed_how from dead_letters"
+    ) == [
+        (
+            cast.tokyo.id,
+            "webhook_event",
+            source,
+            "payment",
+            "it does not agree",
+            now,
+            None,
+            None,
+            None,
+        )
+    ]
+
+
+def test_a_replay_is_the_same_event_under_another_id(
+    kept: dict[str, Any], cast: Cast, owner: Owner
+) -> None:
+    now = clock.now()
+    clock.set_source(lambda: now)
+    event_row = owner.one("select id from webhook_events")
+    letter, other = letter_of(cast, event_row), uuid4()
+    owner.run(
+        "insert into dead_letters (id, facility_id, source_kind, source_id, title, error, at)"
+        " select %s, facility_id, source_kind, source_id, title, error, at + interval '1 s'"
+        " from dead_letters",
+        other,
+    )
+    doorbell.connection().flushall()
+    assert do(cast, verbs.replay, letter) == Applied(
+        Code.EVENT_REPLAYED, to="processing", subject=letter
+    )
+    assert len(doorbell.queue("inbox").jobs) == 1
+    columns = (
+        "source, type, state, created, livemode, account, api_version, payload, headers, attempts,"
+        " claim_token, outcome, request_id"
+    )
+    first, second = owner.rows(f"select {columns} from webhook_events order by received_at")
+    assert first == second
+    assert owner.one("select event_id from webhook_events where id <> %s", event_row) == (
+        f"evt_whole:replay:{letter}"
+    )
+    assert owner.rows(
+        "select id, closed_at, closed_by, closed_how from dead_letters order by at"
+    ) == [
+        (letter, now, cast.sato.name, "replayed"),
+        (other, None, None, None),
+    ]
+
+
+def test_a_dismissal_is_signed(cast: Cast, owner: Owner) -> None:
+    now = clock.now()
+    clock.set_source(lambda: now)
+    letter = letter_of(cast, uuid4())
+    assert do(cast, verbs.dismiss, letter) == Applied(
+        Code.EVENT_DISMISSED, to="closed", subject=letter
+    )
+    assert owner.row("select closed_at, closed_by, closed_how from dead_letters") == (
+        now,
+        cast.sato.name,
+        "dismissed",
+    )
+    assert len(doorbell.queue("inbox").jobs) == 0
+
+
+def test_completed_events_go_when_they_are_four_days_old_at_the_earliest(
+    kept: dict[str, Any], owner: Owner
+) -> None:
+    token = uuid4()
+    (mine,) = claim(token)
+    with transaction(None) as tx:
+        inbox.complete(tx, mine.id, token, SYSTEM, "applied")
+    four_days = timedelta(days=4)
+    with transaction(None) as tx:
+        assert inbox.prune(tx, four_days) == 0
+        with pytest.raises(ValueError, match="four days"):
+            inbox.prune(tx, four_days - timedelta(seconds=1))
+    owner.run("update webhook_events set completed_at = now() - interval '4 days 1 second'")
+    with transaction(None) as tx:
+        assert inbox.prune(tx, four_days + timedelta(hours=1)) == 0
+        assert inbox.prune(tx, four_days) == 1

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from flask import Flask
 
-from portal import outbox
+from portal import doorbell, log, outbox
 from portal.db import transaction
 from portal.jobs import drain, messages
 from portal.jobs.house import House
@@ -550,3 +550,245 @@ def test_a_guest_without_an_address_is_not_written_to(
     stay = booked(cast, email=None)
     enqueue(stay.facility_id, stay.id, "stay_changed", "1")
     assert ends(owner) == []
+
+
+# Every column of it -----------------------------------------------------------------------------
+
+
+def claimed(cast: Cast, **guest: Any) -> tuple[UUID, UUID]:
+    """(message, token) of one message of Tokyo's that a sender holds."""
+    booked(cast, **guest)
+    token = uuid4()
+    with cast.transaction(None) as tx:
+        held = outbox.claim(tx, token)
+    ((message, house),) = held
+    assert house == cast.tokyo.id
+    return message, token
+
+
+ENDS = ("sent_at", "suppressed_at", "withdrawn_at", "dropped_at", "dead_at", "unknown_at")
+
+
+def row_of(owner: Owner, message: UUID) -> dict[str, Any]:
+    """What is known of a message: which end it has, who holds it, what went wrong, what comes."""
+    ends = ", ".join(f"case when {name} is not null then '{name}' end" for name in ENDS)
+    end, token, held, sending, error, pause, attempts = owner.row(
+        f"select concat({ends}), claim_token, claimed_at is not null, sending_at is not null,"
+        " last_error, round(extract(epoch from next_attempt_at - now()) / 60), attempts"
+        " from outbox where id = %s",
+        message,
+    )
+    return {
+        "end": end,
+        "token": token,
+        "held": held,
+        "sending": sending,
+        "error": error,
+        "minutes": max(0, int(pause)),
+        "attempts": attempts,
+    }
+
+
+def test_a_message_is_claimed_under_a_token_of_its_sender(cast: Cast, owner: Owner) -> None:
+    message, token = claimed(cast)
+    assert row_of(owner, message) == {
+        "end": "",
+        "token": token,
+        "held": True,
+        "sending": False,
+        "error": None,
+        "minutes": 0,
+        "attempts": 1,
+    }
+
+
+FREE: dict[str, Any] = {"token": None, "held": False}
+
+
+@pytest.mark.parametrize(
+    ("end", "given", "expected"),
+    [
+        (outbox.suppress, (), {"end": "suppressed_at"}),
+        (outbox.withdraw, (), {"end": "withdrawn_at"}),
+        (outbox.lose, ("why",), {"end": "unknown_at", "error": "why"}),
+        (outbox.replace, ("why",), {"end": "dropped_at", "error": "why"}),
+        (outbox.bury, ("why",), {"end": "dead_at", "error": "why"}),
+        (
+            outbox.release,
+            (timedelta(minutes=5), "why"),
+            {"sending": False, "minutes": 5, "error": "why"},
+        ),
+    ],
+    ids=["suppress", "withdraw", "lose", "replace", "bury", "release"],
+)
+def test_each_end_is_written_by_the_holder_alone(
+    cast: Cast, owner: Owner, end: Any, given: tuple[Any, ...], expected: dict[str, Any]
+) -> None:
+    message, token = claimed(cast)
+    owner.run("update outbox set sending_at = now()")
+    before = row_of(owner, message)
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert end(tx, message, uuid4(), *given) is False
+        assert end(tx, uuid4(), token, *given) is False
+    assert row_of(owner, message) == before
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert end(tx, message, token, *given) is True
+    assert row_of(owner, message) == {**before, **FREE, **expected}
+
+
+def test_a_try_in_doubt_keeps_its_beginning(cast: Cast, owner: Owner) -> None:
+    message, token = claimed(cast)
+    owner.run("update outbox set sending_at = now() - interval '1 minute'")
+    began = owner.one("select sending_at from outbox")
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert outbox.release(tx, message, token, timedelta(minutes=1), "lost", in_doubt=True)
+    assert owner.one("select sending_at from outbox") == began
+
+
+def test_what_is_begun_is_marked_with_all_that_its_words_need(cast: Cast, owner: Owner) -> None:
+    message, token = claimed(cast, line_user_id="Uhanako")
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert outbox.begin_sending(tx, message, uuid4()) is None
+        loaded = outbox.load(tx, message)
+        begun = outbox.begin_sending(tx, message, token)
+    assert loaded is not None
+    assert begun is not None
+    assert begun._mapping == loaded._mapping
+    assert (begun.id, begun.event_type, begun.channel) == (message, "stay_created", "line")
+    assert (begun.already_heard, begun.still_true, begun.sending_at) == (False, True, None)
+    assert row_of(owner, message)["sending"] is True
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert outbox.load(tx, uuid4()) is None
+
+
+@pytest.mark.parametrize("with_the_next", [False, True])
+def test_what_is_sent_is_remembered_by_the_holder_alone(
+    cast: Cast, inside: Flask, owner: Owner, with_the_next: bool
+) -> None:
+    stay = booked(cast)
+    enqueue(stay.facility_id, stay.id, "stay_changed", "1")
+    token = uuid4()
+    with cast.transaction(None) as tx:
+        (first, _), (second, _) = outbox.claim(tx, token)
+    keys = dict(owner.rows("select id, consumer_key from outbox"))
+    with cast.transaction(stay.facility_id) as tx:
+        outbox.begin_sending(tx, first, token)
+        outbox.sent(tx, first, uuid4())
+    assert owner.rows("select * from consumed_effects") == []
+    assert row_of(owner, first)["end"] == ""
+    with cast.transaction(stay.facility_id) as tx:
+        if with_the_next:
+            assert outbox.begin_sending(tx, second, token, sent=first) is not None
+        else:
+            outbox.sent(tx, first, token)
+    assert owner.rows("select facility_id, consumer_key from consumed_effects") == [
+        (stay.facility_id, keys[first])
+    ]
+    assert (row_of(owner, first)["end"], row_of(owner, first)["token"]) == ("sent_at", None)
+    assert row_of(owner, second)["sending"] is with_the_next
+
+
+@pytest.mark.parametrize("end", ["unknown_at", "dead_at"])
+def test_a_message_that_the_far_side_has_is_sent_and_remembered(
+    cast: Cast, owner: Owner, end: str
+) -> None:
+    message, _ = claimed(cast)
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert outbox.recorded(tx, message) is False
+        assert outbox.recorded(tx, uuid4()) is False
+    owner.run(f"update outbox set {end} = now(), sending_at = now() - interval '1 minute'")
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert outbox.recorded(tx, message) is True
+        assert outbox.recorded(tx, message) is False
+    assert row_of(owner, message)["end"] == "sent_at"
+    assert owner.one("select sent_at = sending_at from outbox")
+    assert owner.rows("select consumer_key from consumed_effects") == owner.rows(
+        "select consumer_key from outbox"
+    )
+
+
+def test_a_message_is_written_once_and_rings(cast: Cast, owner: Owner) -> None:
+    stay = booked(cast, line_user_id="Uhanako", locale="ja")
+    owner.run("delete from outbox")
+    doorbell.connection().flushall()
+
+    def write(**more: Any) -> bool:
+        with log.request("the-one"), cast.transaction(stay.facility_id) as tx:
+            return outbox.enqueue(tx, stay.id, "refund_sent", "r1", {"amount": 5}, **more)
+
+    columns = (
+        "facility_id, stay_id, dedupe_key, consumer_key, event_type, channel, recipient, locale,"
+        " payload, priority, request_id"
+    )
+    rest = ({"amount": 5}, 1, "the-one")
+    whose = (stay.facility_id, stay.id, "refund_sent:r1")
+    assert write(consumer_key="evt:1") is True
+    assert write(consumer_key="evt:2") is True
+    assert len(doorbell.queue("outbox").jobs) == 1
+    assert owner.rows(f"select {columns} from outbox") == [
+        (*whose, "evt:1", "refund_sent", "line", "Uhanako", "ja", *rest)
+    ]
+    owner.run("delete from outbox")
+    assert write(by_mail_in="en") is True
+    assert owner.rows(f"select {columns} from outbox") == [
+        (*whose, "refund_sent:r1", "refund_sent", "email", "hanako@guest.example", "en", *rest)
+    ]
+
+
+def test_nobody_is_rung_for_a_guest_without_an_address(cast: Cast, owner: Owner) -> None:
+    stay = booked(cast, email=None)
+    with cast.transaction(stay.facility_id) as tx:
+        assert outbox.enqueue(tx, stay.id, "stay_changed", "1", {}) is False
+    assert len(doorbell.queue("outbox").jobs) == 0
+    with pytest.raises(LookupError, match="not in scope"), cast.transaction(cast.osaka.id) as tx:
+        outbox.enqueue(tx, stay.id, "stay_changed", "1", {})
+
+
+@pytest.mark.parametrize("end", ["unknown_at", "dead_at"])
+def test_a_message_sent_once_more_begins_anew(cast: Cast, owner: Owner, end: str) -> None:
+    message, token = one_of_two(cast)
+    owner.run(
+        f"update outbox set {end} = now(), sending_at = now(), attempts = 8, last_error = 'why',"
+        " next_attempt_at = now() + interval '1 hour' where id = %s",
+        message,
+    )
+    doorbell.connection().flushall()
+    assert do(cast, verbs.resend, message) == Applied(
+        Code.MESSAGE_REQUEUED, to="waiting", subject=message
+    )
+    assert len(doorbell.queue("outbox").jobs) == 1
+    assert row_of(owner, message) == {
+        **FREE,
+        "end": "",
+        "sending": False,
+        "error": "why",
+        "minutes": 0,
+        "attempts": 0,
+    }
+    assert owner.one("select claim_token from outbox where id <> %s", message) == token
+
+
+def one_of_two(cast: Cast) -> tuple[UUID, UUID]:
+    """(one of two messages, token): a sender holds both."""
+    for number in range(2):
+        booked(cast, number)
+    token = uuid4()
+    with cast.transaction(None) as tx:
+        (message, _), _ = outbox.claim(tx, token)
+    return message, token
+
+
+@pytest.mark.parametrize("end", ["unknown_at", "dead_at"])
+def test_a_message_that_is_let_be_is_let_be_alone(cast: Cast, owner: Owner, end: str) -> None:
+    booked(cast, 1)
+    booked(cast, 2)
+    owner.run(f"update outbox set {end} = now()")
+    doorbell.connection().flushall()
+    message = owner.one("select id from outbox limit 1")
+    assert do(cast, verbs.drop, message) == Applied(
+        Code.MESSAGE_DROPPED, to="dropped", subject=message
+    )
+    assert row_of(owner, message)["end"] == "dropped_at"
+    other = owner.one("select id from outbox where id <> %s", message)
+    assert row_of(owner, other)["end"] == end
+    assert len(doorbell.queue("outbox").jobs) == 0

@@ -1,5 +1,7 @@
 """Payments: opened once, moved by the provider's word only, unknown where it cannot be known."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -8,11 +10,14 @@ import pytest
 import stripe as sdk
 from flask import Flask
 
-from portal import clock
+from portal import clock, doorbell
+from portal.edges.errors import Rejected, Unknown, Unreachable
 from portal.jobs.house import House
 from portal.money import Money
-from portal.outcome import Applied, Code, Noop, Outcome, Refused
+from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.verbs import cash, payment_answers, payments, stay_changes, stays
+from portal.verbs.desk import Desk
+from portal.verbs.payment_answers import PROVIDER
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, deliver, events, pay, receive, recorded, work
@@ -578,3 +583,391 @@ def test_what_is_not_there_is_not_found(cast: Cast, worker: House, stripe: Stand
     unknown: UUID = uuid4()
     for verb in (payment_answers.resolve, payments.cancel_attempt):
         assert verb(desk, cast.sato.actor, unknown) == Refused(Code.NOT_FOUND)
+
+
+# Between a call and its answer ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The real provider behind a wire of ours: something happens here while it answers, and a
+    fault may arrive in its answer's place."""
+
+    real: Any
+    meanwhile: Callable[[], object] = lambda: None
+    fault: Exception | None = None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*given: Any, **more: Any) -> Any:
+            answer = getattr(self.real, name)(*given, **more)
+            self.meanwhile()
+            if self.fault is not None:
+                raise self.fault
+            return answer
+
+        return call
+
+
+def wired(worker: House, stay: Booked, **how: Any) -> Desk:
+    desk = worker.desk(stay.facility_id)
+    return replace(desk, payments=Wire(desk.payments, **how))  # type: ignore[arg-type]
+
+
+def behind_our_back(owner: Owner, statement: str) -> Callable[[], None]:
+    """A change that another process made, past the guard that lets verbs alone move states."""
+
+    def change() -> None:
+        owner.run(f"set session_replication_role = replica; {statement}")
+        owner.run("set session_replication_role = origin")
+
+    return change
+
+
+def rung(kind: Any) -> int:
+    return len(doorbell.queue(kind).jobs)
+
+
+def payment_of(owner: Owner) -> tuple[Any, ...]:
+    """(state, error, whether anybody will ask: None, "now" or "later") of the newest attempt."""
+    found: tuple[Any, ...] = owner.row(
+        "select state, last_error, case when next_read_at <= now() then 'now'"
+        " when next_read_at > now() then 'later' end from payments order by created_at desc limit 1"
+    )
+    return found
+
+
+@pytest.mark.parametrize("fault", [Rejected("no " * 200), Unreachable("no " * 200)])
+def test_an_attempt_that_the_provider_did_not_take_ends_with_its_reason(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, fault: Exception
+) -> None:
+    stay = cast.book()
+    desk = wired(worker, stay, fault=fault)
+    said = payments.open_payment(desk, cast.sato.actor, stay.id, "balance")
+    assert said == Refused(Code.BILLING_UNAVAILABLE)
+    assert payment_of(owner) == ("canceled", str(fault)[:500], None)
+
+
+def test_an_attempt_whose_answer_is_lost_is_asked_after_at_once(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book()
+    desk = wired(worker, stay, fault=Unknown("lost " * 200))
+    said = payments.open_payment(desk, cast.sato.actor, stay.id, "balance")
+    assert said == Refused(Code.PAYMENT_UNKNOWN)
+    assert payment_of(owner) == ("unknown", ("lost " * 200)[:500], "now")
+    assert rung("payments") == 1
+
+
+@pytest.mark.parametrize("fault", [Unknown("lost"), Unreachable("no")])
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ("intent_id = 'pi_known'", "open"),
+        ("state = 'processing', intent_id = 'pi_known'", "processing"),
+        ("state = 'canceled'", "canceled"),
+    ],
+)
+def test_a_fault_does_not_undo_what_was_learned_meanwhile(
+    cast: Cast,
+    worker: House,
+    stripe: StandIn,
+    owner: Owner,
+    fault: Exception,
+    change: str,
+    state: str,
+) -> None:
+    """An event told us of the intent while the call was still under way."""
+    stay = cast.book()
+    other = behind_our_back(owner, f"update payments set {change}")
+    desk = wired(worker, stay, meanwhile=other, fault=fault)
+    payments.open_payment(desk, cast.sato.actor, stay.id, "balance")
+    assert payment_of(owner) == (state, None, "later")
+    assert rung("payments") == 0
+
+
+def test_an_attempt_whose_call_never_happened_is_used_again(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    """Our process died between the row and the call: the same row, the same key, the same sum."""
+    stay = cast.book(price=7000)
+    first = open_payment(worker, cast, stay)
+    owner.run("update payments set intent_id = null, client_secret_sealed = null")
+    stripe.post("reset")
+    assert open_payment(worker, cast, stay) == first
+    assert isinstance(first, Applied)
+    (intent,) = intents(stripe)
+    assert intent["amount"] == 7000
+    assert intent["description"] == f"Monban {owner.one('select code from stays')}"
+    assert intent["metadata"] == {
+        "payment_id": str(first.subject),
+        "purpose": "reservation_balance",
+        "subject": str(stay.id),
+        "facility": str(stay.facility_id),
+    }
+    (call,) = stripe.calls("/v1/payment_intents")
+    assert call["idempotency_key"] == f"reservation_balance:{stay.id}:1"
+
+
+def test_each_purpose_counts_its_own_attempts(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book(price=6000, deposit_due=2000)
+    for part in ("deposit", "balance", "deposit", "balance"):
+        opened(worker, cast, owner, stay, part)
+    assert owner.rows(
+        "select purpose, attempt, amount, state, idempotency_key from payments order by created_at"
+    ) == [
+        (f"reservation_{part}", number, amount, state, f"reservation_{part}:{stay.id}:{number}")
+        for part, number, amount, state in (
+            ("deposit", 1, 2000, "canceled"),
+            ("balance", 1, 6000, "canceled"),
+            ("deposit", 2, 2000, "canceled"),
+            ("balance", 2, 6000, "open"),
+        )
+    ]
+
+
+def test_the_last_cards_refusal_is_forgotten_before_another_is_tried(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book()
+    opened(worker, cast, owner, stay)
+    owner.run("update payments set decline_code = 'insufficient_funds'")
+    payment = owner.one("select id from payments")
+    assert open_payment(worker, cast, stay) == Noop(Code.PAYMENT_ATTEMPT_OPEN, subject=payment)
+    assert owner.one("select decline_code from payments") is None
+
+
+@pytest.mark.parametrize(
+    ("state", "code"), [("unknown", Code.PAYMENT_UNKNOWN), ("processing", Code.PAYMENT_PENDING)]
+)
+def test_an_attempt_that_began_while_the_way_was_cleared_is_not_doubled(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, state: str, code: Code
+) -> None:
+    """The deposit's page is open; while its intent is withdrawn, another page pays the balance."""
+    stay = cast.book(price=6000, deposit_due=2000)
+    opened(worker, cast, owner, stay, "deposit")
+    other = behind_our_back(
+        owner,
+        "insert into payments (facility_id, purpose, subject_id, stay_id, attempt, amount,"
+        " currency, state, idempotency_key) select facility_id, 'reservation_balance', subject_id,"
+        f" stay_id, 1, 6000, currency, '{state}', 'another' from payments",
+    )
+    desk = wired(worker, stay, meanwhile=other)
+    assert payments.open_payment(desk, cast.sato.actor, stay.id, "balance") == Refused(code)
+    assert sorted(attempts(owner)) == sorted([("canceled", 2000, True), (state, 6000, False)])
+
+
+def test_an_open_intent_of_another_amount_that_cannot_be_withdrawn_stays(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book(price=6000, deposit_due=2000)
+    opened(worker, cast, owner, stay, "deposit")
+    stripe.post("listening", open=False)
+    assert open_payment(worker, cast, stay) == Refused(Code.BILLING_UNAVAILABLE)
+    assert attempts(owner) == [("open", 2000, True)]
+
+
+def test_an_attempt_is_cancelled_once_and_by_whom_it_was(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book()
+    opened(worker, cast, owner, stay)
+    desk, payment = worker.desk(stay.facility_id), owner.one("select id from payments")
+    said = payments.cancel_attempt(desk, cast.sato.actor, payment)
+    assert said == Applied(Code.PAYMENT_RECORDED, to="canceled")
+    assert payment_of(owner) == ("canceled", None, None)
+    assert owner.row(
+        "select verb, event, from_state, to_state, actor_kind, actor_id from transitions"
+        " where subject_id = %s order by id desc limit 1",
+        payment,
+    ) == ("record_intent", "provider_canceled", "open", "canceled", "staff", cast.sato.id)
+    again = payments.cancel_attempt(desk, cast.sato.actor, payment)
+    assert again == Refused(Code.PAYMENT_PENDING)
+
+
+def test_an_attempt_that_the_provider_never_heard_of_cannot_be_cancelled_there(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book()
+    opened(worker, cast, owner, stay)
+    owner.run("update payments set intent_id = null, client_secret_sealed = null")
+    payment = owner.one("select id from payments")
+    said = payments.cancel_attempt(worker.desk(stay.facility_id), cast.sato.actor, payment)
+    assert said == Refused(Code.PAYMENT_PENDING)
+    assert attempts(owner) == [("open", 6000, False)]
+
+
+def test_a_paid_attempt_that_is_cancelled_is_recorded_as_paid(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book()
+    pay(stripe, opened(worker, cast, owner, stay))
+    payment = owner.one("select id from payments")
+    said = payments.cancel_attempt(worker.desk(stay.facility_id), cast.sato.actor, payment)
+    assert said == Applied(Code.PAYMENT_RECORDED, to="succeeded")
+    assert balance(owner, stay.id) == 0
+
+
+def test_a_cancellation_whose_answer_is_lost_leaves_the_attempt_open_and_asks(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay, other = cast.book(), cast.book(space="A02")
+    for one in (stay, other):
+        opened(worker, cast, owner, one)
+    payment = owner.one("select id from payments where stay_id = %s", stay.id)
+    desk = wired(worker, stay, fault=Unknown("lost"))
+    said = payments.cancel_attempt(desk, cast.sato.actor, payment)
+    assert said == Refused(Code.PAYMENT_UNKNOWN)
+    assert owner.rows("select state, next_read_at <= now() from payments order by created_at") == [
+        ("open", True),
+        ("open", False),
+    ]
+    assert rung("payments") == 1
+    work(worker, "payments")
+    assert owner.one("select state from payments where id = %s", payment) == "canceled"
+
+
+@pytest.mark.parametrize("outcome", ["processing", "gone"])
+def test_an_unknown_attempt_is_settled_before_the_next(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, outcome: str
+) -> None:
+    stay = cast.book()
+    stripe.fault("do_then_drop" if outcome == "processing" else "error_500_before", CREATE)
+    open_payment(worker, cast, stay)
+    owner.run("update payments set created_at = created_at - interval '3 minutes'")
+    if outcome == "processing":
+        pay(stripe, intents(stripe)[0]["id"], "pm_card_processing")
+        assert open_payment(worker, cast, stay) == Refused(Code.PAYMENT_PENDING)
+        assert attempts(owner) == [("processing", 6000, True)]
+        return
+    assert isinstance(open_payment(worker, cast, stay), Applied)
+    assert attempts(owner) == [("canceled", 6000, False), ("open", 6000, True)]
+    assert owner.row(
+        "select verb, event, from_state, actor_kind, actor_id from transitions"
+        " where event = 'provider_canceled'"
+    ) == ("resolve", "provider_canceled", "unknown", "staff", cast.sato.id)
+
+
+# The provider's word, answered ------------------------------------------------------------------
+
+
+def test_each_word_of_the_provider_has_its_answer(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book()
+    opened(worker, cast, owner, stay)
+    payment, intent_id = owner.row("select id, intent_id from payments")
+    intent = worker.providers.payments.retrieve_intent(intent_id)
+
+    def record(event_id: str | None = None, **changes: Any) -> Outcome:
+        with cast.transaction(stay.facility_id) as tx:
+            word = replace(intent, **changes)
+            return payment_answers.record_intent(tx, PROVIDER, payment, word, event_id=event_id)
+
+    def row() -> tuple[Any, ...]:
+        found: tuple[Any, ...] = owner.row(
+            "select state, livemode, decline_code, next_read_at <= now(), succeeded_at is not null"
+            " from payments"
+        )
+        return found
+
+    known = Noop(Code.PAYMENT_ALREADY_RECORDED, subject=payment)
+    mismatch = Refused(Code.AMOUNT_MISMATCH, {"payment": str(payment)})
+    assert record(id="pi_another") == Refused(Code.NOT_FOUND)
+    assert record(amount=1) == mismatch
+    assert record(metadata={**intent.metadata, "payment_id": str(uuid4())}) == mismatch
+    assert record(decline_code="card_declined") == known
+    assert row() == ("open", False, "card_declined", False, False)
+    processing: dict[str, Any] = {"status": "processing", "livemode": True}
+    assert record(**processing) == Applied(Code.PAYMENT_RECORDED, to="processing")
+    assert row() == ("processing", True, None, False, False)
+    assert record(**processing, decline_code="of_an_earlier_card") == known
+    assert row() == ("processing", True, None, False, False)
+    assert record("evt_1") == known
+    assert row() == ("processing", True, None, True, False)
+    assert rung("payments") == 1
+    assert record(decline_code="expired_card") == Applied(Code.PAYMENT_RECORDED, to="open")
+    assert row() == ("open", False, "expired_card", True, False)
+    paid: dict[str, Any] = {"status": "succeeded", "amount_received": 6000}
+    assert record(**{**paid, "amount_received": 5999}) == mismatch
+    assert record(**paid) == Applied(Code.PAYMENT_RECORDED, to="succeeded")
+    assert row() == ("succeeded", False, None, None, True)
+    assert record(**paid) == known
+    behind_our_back(owner, "update payments set state = 'canceled', succeeded_at = null")()
+    assert record(**paid) == mismatch
+    assert owner.rows(
+        "select dedupe_key = consumer_key from outbox where event_type = 'payment_received'"
+    ) == [(True,)]
+    with cast.transaction(stay.facility_id) as tx:
+        nobodys = payment_answers.record_intent(tx, PROVIDER, uuid4(), intent)
+    assert nobodys == Refused(Code.NOT_FOUND)
+
+
+def test_a_payment_in_doubt_is_answered_by_what_the_provider_has(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay = cast.book()
+    opened(worker, cast, owner, stay)
+    payment = owner.one("select id from payments")
+    known = Noop(Code.PAYMENT_ALREADY_RECORDED, subject=payment)
+    assert resolve(worker, cast, owner) == known
+    doubt = behind_our_back(owner, "update payments set state = 'unknown', intent_id = null")
+    doubt()
+    assert resolve(worker, cast, owner) == Applied(Code.PAYMENT_RECORDED, to="open")
+    assert owner.row(
+        "select verb, event, actor_name from transitions where subject_id = %s"
+        " order by id desc limit 1",
+        payment,
+    ) == ("record_intent", "provider_declined", PROVIDER.name)
+    doubt()
+    owner.run("update payments set amount = 5000")
+    assert resolve(worker, cast, owner) == Refused(Code.PAYMENT_STILL_UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["state = 'canceled'", "state = 'succeeded', succeeded_at = now()", "intent_id = 'pi_found'"],
+)
+def test_an_attempt_that_was_settled_while_it_was_looked_for_is_left_alone(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner, change: str
+) -> None:
+    stay = cast.book()
+    stripe.fault("error_500_before", CREATE)
+    open_payment(worker, cast, stay)
+    owner.run("update payments set created_at = created_at - interval '3 minutes'")
+    payment = owner.one("select id from payments")
+    desk = wired(worker, stay, meanwhile=behind_our_back(owner, f"update payments set {change}"))
+    said = payment_answers.resolve(desk, cast.sato.actor, payment)
+    assert isinstance(said, Conflict)
+    assert said.code == Code.PAYMENT_STATE_CHANGED
+    state, version = owner.row("select state, version from payments")
+    assert (said.current.machine, said.current.state, said.current.version) == (
+        "payment",
+        state,
+        version,
+    )
+    assert recorded(owner, payment)[-1] == ("answer_lost", "open", "unknown")
+
+
+def test_an_open_attempt_without_an_intent_is_given_up_by_whom_asked(
+    cast: Cast, worker: House, stripe: StandIn, owner: Owner
+) -> None:
+    stay, other = cast.book(), cast.book(space="A02")
+    opened(worker, cast, owner, stay)
+    owner.run("update payments set intent_id = null, client_secret_sealed = null")
+    stripe.post("reset")
+    opened(worker, cast, owner, other)
+    owner.run("update payments set created_at = created_at - interval '119 seconds'")
+    assert resolve(worker, cast, owner) == Refused(Code.PAYMENT_STILL_UNKNOWN)
+    owner.run("update payments set created_at = created_at - interval '1 second'")
+    payment = owner.one("select id from payments where stay_id = %s", stay.id)
+    said = payment_answers.resolve(worker.desk(stay.facility_id), cast.sato.actor, payment)
+    assert said == Applied(Code.PAYMENT_RESOLVED, to="canceled", subject=payment)
+    assert owner.rows("select state, next_read_at is null from payments order by stay_id = %s",
+                      other.id) == [("canceled", True), ("open", False)]  # fmt: skip
+    assert owner.row(
+        "select verb, event, from_state, actor_id from transitions where subject_id = %s"
+        " order by id desc limit 1",
+        payment,
+    ) == ("resolve", "provider_canceled", "open", cast.sato.id)
