@@ -106,3 +106,51 @@ def test_another_facilitys_stay_is_not_found(cast: Cast, owner: Owner) -> None:
     assert take(cast, theirs.id, 100) == Refused(Code.NOT_FOUND)
     assert hand_back(cast, uuid4(), 100) == Refused(Code.NOT_FOUND)
     assert balance(owner, theirs.id) == 6000
+
+
+def test_a_single_yen_goes_in_and_out(cast: Cast, owner: Owner) -> None:
+    stay = cast.book(price=1)
+    assert isinstance(take(cast, stay.id, 1), Applied)
+    do(cast, stays.cancel, stay.id, 1)
+    assert balance(owner, stay.id) == -1
+    assert isinstance(hand_back(cast, stay.id, 1), Applied)
+    assert balance(owner, stay.id) == 0
+
+
+def test_what_came_in_as_cash_bounds_what_goes_out(cast: Cast, owner: Owner) -> None:
+    """Owed 6000, of which 1000 came in as cash, and 400 of that went out again."""
+    stay = cast.book()
+    take(cast, stay.id, 1000)
+    do(cast, stays.cancel, stay.id, 1)
+    owner.run(
+        "insert into ledger_lines (facility_id, stay_id, kind, amount, currency, actor_kind,"
+        " actor_name, request_id, at) select facility_id, stay_id, 'charge_reversed', -5000,"
+        " currency, actor_kind, actor_name, request_id, at from ledger_lines limit 1"
+    )
+    assert isinstance(hand_back(cast, stay.id, 400), Applied)
+    assert hand_back(cast, stay.id, 601) == Refused(
+        Code.CASH_EXCEEDS_OWED, {"amount": Money(600, "JPY")}
+    )
+    assert isinstance(hand_back(cast, stay.id, 600), Applied)
+
+
+@pytest.mark.parametrize(
+    ("state", "code"), [("processing", Code.PAYMENT_PENDING), ("unknown", Code.PAYMENT_UNKNOWN)]
+)
+def test_no_cash_is_taken_for_what_a_card_may_be_paying(
+    cast: Cast, owner: Owner, state: str, code: Code
+) -> None:
+    stay = cast.book()
+    owner.run("set session_replication_role = replica")
+    owner.run(
+        "insert into payments (facility_id, purpose, subject_id, stay_id, attempt, amount,"
+        " currency, state, idempotency_key)"
+        " values (%s, 'reservation_balance', %s, %s, 1, 6000, 'JPY', %s, 'k')",
+        stay.facility_id,
+        stay.id,
+        stay.id,
+        state,
+    )
+    owner.run("set session_replication_role = origin")
+    assert take(cast, stay.id, 6000) == Refused(code)
+    assert balance(owner, stay.id) == 6000

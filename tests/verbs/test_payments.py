@@ -964,8 +964,8 @@ def test_an_open_attempt_without_an_intent_is_given_up_by_whom_asked(
     payment = owner.one("select id from payments where stay_id = %s", stay.id)
     said = payment_answers.resolve(worker.desk(stay.facility_id), cast.sato.actor, payment)
     assert said == Applied(Code.PAYMENT_RESOLVED, to="canceled", subject=payment)
-    assert owner.rows("select state, next_read_at is null from payments order by stay_id = %s",
-                      other.id) == [("canceled", True), ("open", False)]  # fmt: skip
+    look = "select state, next_read_at is null from payments order by stay_id = %s"
+    assert owner.rows(look, other.id) == [("canceled", True), ("open", False)]
     assert owner.row(
         "select verb, event, from_state, actor_id from transitions where subject_id = %s"
         " order by id desc limit 1",

@@ -216,3 +216,31 @@ def test_changes_of_nothing_of_stale_pages_and_of_others(cast: Cast, owner: Owne
     do(cast, stays.cancel, stay.id, 1)
     assert change(cast, owner, stay, 2) == Refused(Code.STAY_OVER)
     assert stands(owner, theirs.id) == ("reserved", 1)
+
+
+def test_a_guest_may_move_back_to_where_the_own_code_still_is(cast: Cast, owner: Owner) -> None:
+    """A space rests for others until its code is gone, not for whose code it is."""
+    stay = admitted(cast)
+    assert isinstance(move(cast, stay, 2, "A02"), Applied)
+    assert isinstance(move(cast, stay, 3, "A01"), Applied)
+    assert sorted(keys(owner)) == [("A01", "requested"), ("A01", "revoking"), ("A02", "revoking")]
+
+
+def test_one_yen_more_or_less_is_booked(cast: Cast, owner: Owner) -> None:
+    stay = cast.book()
+    for seen, price in ((1, 1), (2, -1)):
+        assert isinstance(change(cast, owner, stay, seen, price=price), Applied)
+    assert owner.rows("select kind, amount from ledger_lines order by id") == [
+        ("charge", 6000),
+        ("charge", 1),
+        ("charge_reversed", -1),
+    ]
+
+
+def test_a_change_is_of_one_stay(cast: Cast, owner: Owner) -> None:
+    stay, other = cast.book(), cast.book(space="A02")
+    before = owner.row("select s.* from stays s where id = %s", other.id)
+    assert isinstance(change(cast, owner, stay, 1, price=100), Applied)
+    assert isinstance(move(cast, stay, 2, "A03"), Applied)
+    assert owner.row("select s.* from stays s where id = %s", other.id) == before
+    assert stands(owner, stay.id) == ("reserved", 3)

@@ -102,6 +102,13 @@ def test_a_free_stay_owes_nothing(cast: Cast, owner: Owner) -> None:
     assert owner.one("select count(*) from ledger_lines") == 0
 
 
+def test_a_booking_of_which_little_was_said_is_the_desks(cast: Cast, owner: Owner) -> None:
+    create(cast, wanted(cast))
+    assert owner.row(
+        "select source, note, deposit_due, plan_id, phone_digits from stays, guests"
+    ) == ("desk", "", 0, None, "819012345678")
+
+
 def test_a_guest_without_an_address_gets_no_message(cast: Cast, owner: Owner) -> None:
     assert isinstance(create(cast, wanted(cast, guest=NewGuest(name="誰か"))), Applied)
     assert owner.one("select count(*) from outbox") == 0

@@ -5,7 +5,7 @@ on every column: who, by which verb, why, in whose house, under which request.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
 from uuid import UUID, uuid4
@@ -13,8 +13,9 @@ from uuid import UUID, uuid4
 import pytest
 from flask import Flask
 
-from portal import clock, log, seal
+from portal import clock, doorbell, log, seal
 from portal.db import Actor
+from portal.edges.locks.port import LockDevice
 from portal.edges.payments.port import Refund as ProviderRefund
 from portal.edges.payments.port import RefundStatus
 from portal.jobs.house import House
@@ -594,6 +595,228 @@ def test_a_compare_and_set_that_lost_says_none(cast: Cast, owner: Owner) -> None
     assert owner.row("select state, note, version from stays") == ("cancelled", "by phone", 2)
     assert records(owner, stay.id)[1:] == [
         ("cancel", "cancelled", "reserved", "cancelled", "asked", *by(cast.sato.actor))
+    ]
+
+
+def keys_of(owner: Owner) -> list[tuple[Any, ...]]:
+    """(state, end, version) of every key, in their order."""
+    return owner.rows("select state, ends_at, version from entry_keys order by created_at, id")
+
+
+def test_a_key_of_an_early_guest_holds_from_now(cast: Cast, owner: Owner, now: datetime) -> None:
+    stay = cast.book(price=0, starts_at=now + HOUR, ends_at=now + 5 * HOUR)
+    owner.run("update facilities set early_minutes = 60, key_lead_minutes = 3")
+    do(cast, stays.admit, stay.id, 1)
+    assert owner.one("select starts_at from entry_keys") == now - timedelta(minutes=3)
+
+
+def test_a_new_code_is_for_those_whose_time_is_not_over(
+    cast: Cast, owner: Owner, now: datetime
+) -> None:
+    stay, other = cast.book(price=0, ends_at=now + HOUR), cast.book(price=0, space="A02")
+    for one in (stay, other):
+        do(cast, stays.admit, one.id, 1)
+    standing = Standing("stay", "admitted", 2, now, cast.sato.name)
+    assert do(cast, keys.reissue, stay.id, 1) == Conflict(Code.STALE_PAGE, standing)
+    said = do(cast, keys.reissue, stay.id, 2)
+    ordered = "select id from entry_keys where stay_id = %s and state = 'requested'"
+    newest = owner.one(ordered, stay.id)
+    assert said == Applied(Code.KEY_ORDERED, to="requested", subject=newest)
+    assert owner.rows("select id = %s, version from stays order by created_at", stay.id) == [
+        (True, 3),
+        (False, 2),
+    ]
+    assert [state for state, *_ in keys_of(owner)] == ["revoking", "requested", "requested"]
+    clock.set_source(lambda: now + HOUR)
+    assert do(cast, keys.reissue, stay.id, 3) == Refused(
+        Code.STAY_WINDOW_OVER, {"ended_at": now + HOUR}
+    )
+
+
+@pytest.mark.parametrize("issued", [True, False])
+def test_the_guest_hears_of_a_new_end_once_with_the_key_or_without(
+    cast: Cast, owner: Owner, now: datetime, issued: bool
+) -> None:
+    """Of a code that is on the lock the guest hears when the lock has agreed; of one that is not
+    yet, with the code. So a letter about the stay is for the second alone."""
+    other = cast.book(price=0, space="A02", starts_at=now, ends_at=now + 5 * HOUR)
+    stay = cast.book(price=0, starts_at=now, ends_at=now + HOUR)
+    owner.run("update facilities set key_lag_minutes = 11")
+    for one in (other, stay):
+        do(cast, stays.admit, one.id, 1)
+    key = owner.one("select id from entry_keys where stay_id = %s", stay.id)
+    if issued:
+        observe(cast, key, status="set", code_id="c1")
+    before = keys_of(owner)
+    assert isinstance(
+        do(cast, stay_changes.change_times, stay.id, 2, now, now + 2 * HOUR, 0), Applied
+    )
+    look = "select state, ends_at, version from entry_keys where id = %s"
+    state, end, version = owner.row(look, key)
+    assert (state, end) == ("issued" if issued else "requested", now + timedelta(minutes=131))
+    assert owner.rows(
+        "select kind, key_id, idempotency_key from lock_commands order by no offset 2"
+    ) == [("update", key, f"update:{key}:{version}")]
+    assert [row for row in before if row in keys_of(owner)] == [before[0]]
+    assert len(letters(owner, "stay_changed")) == (0 if issued else 1)
+
+
+def test_a_code_of_another_name_replaces_the_one_we_knew(cast: Cast, owner: Owner) -> None:
+    key, look = key_of(cast, owner), "select provider_code_id from entry_keys"
+    observe(cast, key, status="setting", code_id="c1")
+    observe(cast, key, status="setting")
+    assert owner.one(look) == "c1"
+    observe(cast, key, status="set", code_id="c2")
+    assert owner.one(look) == "c2"
+
+
+def test_what_is_seen_of_one_key_is_written_to_that_one(cast: Cast, owner: Owner) -> None:
+    first = key_of(cast, owner)
+    stay = cast.book(price=0, space="A02")
+    do(cast, stays.admit, stay.id, 1)
+    observe(cast, first, status="setting", code_id="c1")
+    look = "select id = %s, observed, provider_code_id from entry_keys order by created_at"
+    assert owner.rows(look, first) == [(True, "setting", "c1"), (False, None, None)]
+
+
+def test_a_key_that_vanished_without_a_reason_is_said_to_be_gone(cast: Cast, owner: Owner) -> None:
+    key = key_of(cast, owner)
+    observe(cast, key, status="set", code_id="c1")
+    assert observe(cast, key, status="unset") == Noop(Code.KEY_NOT_CONFIRMED, subject=key)
+    assert observe(cast, key, status=None) == Applied(Code.KEY_MISSING, to="missing", subject=key)
+    assert owner.row(f"{SEEN} from entry_keys")[1::5] == ("gone", "gone")
+
+
+def test_every_live_key_of_a_stay_and_no_other_is_revoked(cast: Cast, owner: Owner) -> None:
+    first = key_of(cast, owner)
+    stay = owner.one("select stay_id from entry_keys")
+    other = cast.book(price=0, space="A02")
+    do(cast, stays.admit, other.id, 1)
+    for _ in range(2):
+        do(cast, keys.reissue, stay, owner.one("select version from stays where id = %s", stay))
+    newest = owner.one("select id from entry_keys where stay_id = %s and state = 'requested'", stay)
+    observe(cast, newest, status="set", code_id="c1")
+    observe(cast, newest, status=None)
+    assert observe(cast, first, status=None).to == "revoked"
+    with cast.transaction(cast.tokyo.id) as tx:
+        assert keys.revoke_all(tx, cast.sato.actor, stay, reason="leaked") == 1
+        assert keys.revoke_all(tx, cast.sato.actor, stay, reason="leaked") == 0
+    assert records(owner, newest)[-1] == (
+        "revoke",
+        "revoke_asked",
+        "missing",
+        "revoking",
+        "leaked",
+        *by(cast.sato.actor),
+    )
+    assert owner.rows("select state from entry_keys where stay_id = %s", other.id) == [
+        ("requested",)
+    ]
+
+
+def duplicates(cast: Cast, owner: Owner) -> int:
+    """The device calls each code its own as long as another is ordered; how many it refused."""
+    refused = 0
+    while key := owner.one("select id from entry_keys where state = 'requested'"):
+        observe(cast, key, status="unset", errors=("duplicate_code_on_device",))
+        refused += 1
+        assert refused < 20
+    return refused
+
+
+def test_duplicates_are_borne_three_times_and_then_wait_for_a_person(
+    cast: Cast, owner: Owner
+) -> None:
+    first = key_of(cast, owner)
+    assert duplicates(cast, owner) == 4
+    second = owner.one("select id from entry_keys where id <> %s order by created_at", first)
+    assert records(owner, second)[0] == (
+        "order",
+        "created",
+        None,
+        "requested",
+        None,
+        *by(Actor("system", None, "monban")),
+    )
+    other = cast.book(price=0, space="A02")
+    do(cast, stays.admit, other.id, 1)
+    assert duplicates(cast, owner) == 4
+
+
+def test_nobody_who_left_gets_another_code(cast: Cast, owner: Owner) -> None:
+    key = key_of(cast, owner)
+    owner.run("set session_replication_role = replica")
+    owner.run("update stays set state = 'departed', departed_at = now()")
+    owner.run("set session_replication_role = origin")
+    observe(cast, key, status="unset", errors=("duplicate_code_on_device",))
+    assert owner.rows("select state from entry_keys") == [("failed",)]
+
+
+@pytest.mark.parametrize(("taken", "found"), [(7, True), (8, False)])
+def test_eight_codes_are_tried_before_it_is_called_a_fault(
+    cast: Cast, owner: Owner, monkeypatch: pytest.MonkeyPatch, taken: int, found: bool
+) -> None:
+    """The generator gives the number of a code that is on the door already, so many times."""
+    drawn = iter(["480217", *["480217"] * taken, "135790"])
+    monkeypatch.setattr(seal, "new_pin", lambda: next(drawn))
+    key_of(cast, owner)
+    stay = owner.one("select id from stays")
+    if found:
+        assert isinstance(do(cast, keys.reissue, stay, 2), Applied)
+        return
+    with pytest.raises(RuntimeError, match="no free code"):
+        do(cast, keys.reissue, stay, 2)
+    assert [state for state, *_ in keys_of(owner)] == ["requested"]
+
+
+def commands_of(owner: Owner) -> list[tuple[Any, ...]]:
+    return owner.rows(
+        "select attempts, dead_at is not null, unknown_at is not null, next_attempt_at <= now(),"
+        " done_at is not null from lock_commands order by no"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stuck", "after"),
+    [("dead_at = now()", (0, False, False)), ("unknown_at = now()", (9, False, True))],
+)
+def test_a_stuck_command_goes_to_work_at_once_and_no_other(
+    cast: Cast, owner: Owner, stuck: str, after: tuple[Any, ...]
+) -> None:
+    """What was given up begins its count anew; what may have been done keeps it, and its doubt."""
+    key_of(cast, owner)
+    do(cast, stays.admit, cast.book(price=0, space="A02").id, 1)
+    owner.run(
+        f"update lock_commands set {stuck}, attempts = 9,"
+        " next_attempt_at = now() + interval '1 hour'"
+    )
+    doorbell.connection().flushall()
+    before = commands_of(owner)
+    command = owner.one("select id from lock_commands order by no limit 1")
+    assert do(cast, keys.ask_again, command) == Applied(
+        Code.LOCK_ASKED_AGAIN, to="waiting", subject=command
+    )
+    assert commands_of(owner) == [(*after, True, False), before[1]]
+    assert len(doorbell.queue("locks").jobs) == 1
+    doorbell.connection().flushall()
+    owner.run("update lock_commands set done_at = now(), dead_at = null")
+    assert do(cast, keys.ask_again, command) == Noop(Code.LOCK_NOT_STUCK)
+    assert do(cast, keys.ask_again, uuid4()) == Refused(Code.NOT_FOUND)
+    assert len(doorbell.queue("locks").jobs) == 0
+
+
+def test_a_record_is_of_its_house_its_machine_and_its_instant(
+    cast: Cast, owner: Owner, now: datetime
+) -> None:
+    """Of a row that was made, moved and changed: each of the three writers."""
+    stay = cast.book(price=0)
+    do(cast, stay_changes.move_to, stay.id, 1, cast.tokyo.spaces["A02"])
+    do(cast, stays.cancel, stay.id, 2)
+    assert owner.rows(
+        "select event, facility_id, machine, subject_id, at from transitions order by id"
+    ) == [
+        (event, cast.tokyo.id, "stay", stay.id, now)
+        for event in ("created", "changed", "cancelled")
     ]
 
 
@@ -1228,3 +1451,36 @@ def test_a_controller_that_is_away_cannot_be_asked(cast: Cast, worker: House) ->
     assert doors.ask(worker.desk(cast.tokyo.id), cast.sato.actor, door) == Refused(
         Code.LOCK_UNAVAILABLE
     )
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A controller that says this of every lock, and of no code anything."""
+
+    online: bool
+    battery: float | None
+
+    def device(self, device_id: str) -> LockDevice | None:
+        return LockDevice(device_id, "", online=self.online, battery=self.battery, max_codes=None)
+
+
+@pytest.mark.parametrize(
+    ("online", "battery", "kept"), [(True, 0.424, 42), (False, 1.0, 100), (False, None, None)]
+)
+def test_what_the_controller_says_of_a_lock_is_kept_of_that_lock(
+    cast: Cast, worker: House, owner: Owner, online: bool, battery: float | None, kept: int | None
+) -> None:
+    key_of(cast, owner)
+    do(cast, stays.admit, cast.book(price=0, space="A02").id, 1)
+    owner.run("update entry_keys set provider_code_id = id::text, next_poll_at = now() + '1 day'")
+    doorbell.connection().flushall()
+    desk = replace(worker.desk(cast.tokyo.id), locks=Lock(online, battery))  # type: ignore[arg-type]
+    door = cast.tokyo.doors["A01"]
+    assert doors.ask(desk, cast.sato.actor, door) == Applied(
+        Code.LOCK_ANSWERED, to="online" if online else "offline", subject=door
+    )
+    assert owner.rows("select online, battery from doors where asked_at is not null") == [
+        (online, kept)
+    ]
+    assert owner.rows("select door_id from entry_keys where next_poll_at <= now()") == [(door,)]
+    assert len(doorbell.queue("keys").jobs) == 1
