@@ -731,6 +731,16 @@ def test_a_claim_may_name_one_event_or_a_number(inside: Flask, owner: Owner) -> 
     assert len(claim(uuid4())) == 2
 
 
+def test_at_most_fifty_events_are_claimed_at_a_time(inside: Flask, owner: Owner) -> None:
+    stored("foo.bar")
+    owner.run(
+        "insert into webhook_events (source, event_id, type, state, created, payload, headers,"
+        " request_id) select source, n::text, type, state, created, payload, headers, request_id"
+        " from webhook_events, generate_series(1, 50) n"
+    )
+    assert [len(claim(uuid4())) for _ in range(3)] == [50, 1, 0]
+
+
 def test_a_claim_holds_for_a_minute(kept: dict[str, Any], owner: Owner) -> None:
     """Within it the redelivery is told to come later; after it the event is let in at once."""
     claim(uuid4())
@@ -742,7 +752,7 @@ def test_a_claim_holds_for_a_minute(kept: dict[str, Any], owner: Owner) -> None:
     assert owner.one("select next_attempt_at > now() from webhook_events")
     owner.run("update webhook_events set next_attempt_at = now()")
     assert claim(uuid4()) == []
-    owner.run(f"{held}, next_attempt_at = now() + interval '1 hour'", 61)
+    owner.run(f"{held}, next_attempt_at = now() + interval '1 hour'", 60.1)
     with transaction(None) as tx:
         assert inbox.receive(tx, "stripe", **again) == "received"
     assert owner.one("select next_attempt_at <= now() from webhook_events")

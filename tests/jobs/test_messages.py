@@ -602,6 +602,31 @@ def test_a_message_is_claimed_under_a_token_of_its_sender(cast: Cast, owner: Own
     }
 
 
+def test_a_claim_of_a_message_holds_for_five_minutes(cast: Cast, owner: Owner) -> None:
+    message, token = claimed(cast)
+    other = uuid4()
+    for seconds, holder in ((298, token), (300.1, other)):
+        owner.run("update outbox set claimed_at = now() - %s * interval '1 second'", seconds)
+        with cast.transaction(None) as tx:
+            outbox.claim(tx, other)
+        assert row_of(owner, message)["token"] == holder
+
+
+def test_each_kind_of_message_has_its_place_in_the_queue(
+    cast: Cast, inside: Flask, owner: Owner
+) -> None:
+    stay = booked(cast)
+    for kind in ("entry_key_issued", "entry_key_changed", "payment_received", "refund_sent"):
+        enqueue(stay.facility_id, stay.id, kind, "1")
+    assert owner.rows("select event_type, priority from outbox order by created_at") == [
+        ("stay_created", 2),
+        ("entry_key_issued", 0),
+        ("entry_key_changed", 0),
+        ("payment_received", 1),
+        ("refund_sent", 1),
+    ]
+
+
 FREE: dict[str, Any] = {"token": None, "held": False}
 
 
