@@ -44,7 +44,8 @@ from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, deliver, pay
 from tests.verbs.books import answer, put_payment, put_refund, while_another_writes
-from tests.verbs.test_payments import open_payment, opened
+from tests.verbs.nearby import Nearby
+from tests.verbs.test_payments import begun, opened, record
 from tests.verbs.test_stays import HOUR, create, do, wanted
 
 REQUEST = "the-one-request"
@@ -110,28 +111,19 @@ def letters(owner: Owner, kind: str) -> list[tuple[Any, ...]]:
 # Stays ------------------------------------------------------------------------------------------
 
 
-def test_a_booking_is_kept_as_it_was_entered(cast: Cast, owner: Owner, now: datetime) -> None:
-    guest = NewGuest(
-        name="髙橋 ﾊﾅｺ",
-        kana="たかはし はなこ",
-        email="hanako@guest.example",
-        phone="+819012345678",
-        phone_typed="０９０-1234-5678",
-        locale="en",
-        line_user_id="U-hanako",
-    )
-    form = wanted(
-        cast,
-        guest=guest,
-        plan_id=cast.tokyo.plans["night"],
-        deposit_due=2000,
-        source="web",
-        note="arrives late",
-    )
-    said = create(cast, form)
-    assert isinstance(said, Applied)
-    stay, house = said.subject, cast.tokyo.id
-    assert said == Applied(Code.STAY_CREATED, to="reserved", subject=stay)
+HANAKO = NewGuest(
+    name="髙橋 ﾊﾅｺ",
+    kana="たかはし はなこ",
+    email="hanako@guest.example",
+    phone="+819012345678",
+    phone_typed="０９０-1234-5678",
+    locale="en",
+    line_user_id="U-hanako",
+)
+
+
+def test_a_guest_is_kept_as_entered_and_found_by_any_spelling(cast: Cast, owner: Owner) -> None:
+    create(cast, wanted(cast, guest=HANAKO))
     assert owner.row(
         """
         select facility_id, name, kana, search_key, email, phone, phone_digits, line_user_id,
@@ -139,7 +131,7 @@ def test_a_booking_is_kept_as_it_was_entered(cast: Cast, owner: Owner, now: date
         from guests
         """
     ) == (
-        house,
+        cast.tokyo.id,
         "髙橋 ﾊﾅｺ",
         "たかはし はなこ",
         "高橋ハナコ タカハシハナコ",
@@ -149,18 +141,32 @@ def test_a_booking_is_kept_as_it_was_entered(cast: Cast, owner: Owner, now: date
         "U-hanako",
         "en",
     )
-    assert owner.row(
+
+
+def test_a_booking_is_kept_as_it_was_entered(cast: Cast, owner: Owner) -> None:
+    form = wanted(
+        cast,
+        plan_id=cast.tokyo.plans["night"],
+        deposit_due=2000,
+        source="web",
+        note="arrives late",
+    )
+    said = create(cast, form)
+    code, hashed, sealed, *kept = owner.row(
         """
-        select s.facility_id, s.guest_id = g.id, s.space_id, s.space_no = p.no, s.plan_id, s.source,
-               s.starts_at, s.ends_at, s.currency, s.deposit_due, s.note, s.form_key, s.version
+        select s.code, s.token_hash, s.token_sealed, s.id, s.facility_id, s.guest_id = g.id,
+               s.space_id, s.space_no = p.no, s.plan_id, s.source, s.starts_at, s.ends_at,
+               s.currency, s.deposit_due, s.note, s.form_key, s.state, s.version
         from stays s, guests g, spaces p where p.id = s.space_id
         """
-    ) == (
-        house,
+    )
+    assert said == Applied(Code.STAY_CREATED, to="reserved", subject=kept[0])
+    assert kept[1:] == [
+        cast.tokyo.id,
         True,
         form.space_id,
         True,
-        cast.tokyo.plans["night"],
+        form.plan_id,
         "web",
         form.starts_at,
         form.ends_at,
@@ -168,33 +174,30 @@ def test_a_booking_is_kept_as_it_was_entered(cast: Cast, owner: Owner, now: date
         2000,
         "arrives late",
         form.form_key,
+        "reserved",
         1,
-    )
-    code, hashed, sealed = owner.row("select code, token_hash, token_sealed from stays")
+    ]
     assert len(code) == 8
     assert seal.token_hash(seal.unseal(sealed)) == hashed
-    assert records(owner, stay) == [
-        ("create", "created", None, "reserved", None, *by(cast.sato.actor))
-    ]
+
+
+def test_a_booking_is_recorded_and_charged(cast: Cast, owner: Owner, now: datetime) -> None:
+    stay, house, who = cast.book().id, cast.tokyo.id, by(cast.sato.actor)
+    assert records(owner, stay) == [("create", "created", None, "reserved", None, *who)]
     assert owner.row("select machine, facility_id, at from transitions") == ("stay", house, now)
     assert owner.row(
-        "select facility_id, kind, amount, currency, payment_id, refund_id, form_key, memo,"
-        " actor_kind, actor_id, actor_name, request_id, at from ledger_lines"
-    ) == (house, "charge", 6000, "JPY", None, None, None, "", *by(cast.sato.actor), now)
+        "select facility_id, stay_id, kind, amount, currency, payment_id, refund_id, form_key,"
+        " memo, actor_kind, actor_id, actor_name, request_id, at from ledger_lines"
+    ) == (house, stay, "charge", 6000, "JPY", None, None, None, "", *who, now)
+
+
+def test_the_letter_of_a_booking_goes_where_the_guest_reads(cast: Cast, owner: Owner) -> None:
+    stay = cast.book(guest={**cast.emma, "line_user_id": "U-emma"}).id
+    fact = f"stay_created:{stay}"
     assert letters(owner, "stay_created") == [
-        (
-            stay,
-            f"stay_created:{stay}",
-            f"stay_created:{stay}",
-            "line",
-            "U-hanako",
-            "en",
-            {},
-            2,
-            REQUEST,
-        )
+        (stay, fact, fact, "line", "U-emma", "en", {}, 2, REQUEST)
     ]
-    assert owner.one("select facility_id from outbox") == house
+    assert owner.one("select facility_id from outbox") == cast.tokyo.id
 
 
 def test_digits_come_from_the_number_where_nothing_was_typed(cast: Cast, owner: Owner) -> None:
@@ -414,16 +417,14 @@ def test_a_key_is_ordered_for_the_door_and_the_time(
     stay = cast.book(price=0, starts_at=now - HOUR, ends_at=now + HOUR)
     owner.run("update facilities set key_lead_minutes = 7, key_lag_minutes = 11")
     do(cast, stays.admit, stay.id, 1)
-    key, name, sealed, mark = owner.row(
-        "select id, code_name, pin_sealed, pin_mark from entry_keys"
-    )
-    assert owner.row(
+    key, name, sealed, mark, *kept = owner.row(
         """
-        select k.facility_id, k.stay_id, k.space_id, k.door_id = d.id, k.door_no = d.no,
-               k.starts_at, k.ends_at
+        select k.id, k.code_name, k.pin_sealed, k.pin_mark, k.facility_id, k.stay_id, k.space_id,
+               k.door_id = d.id, k.door_no = d.no, k.starts_at, k.ends_at, k.state
         from entry_keys k join spaces p on p.id = k.space_id join doors d on d.id = p.door_id
         """
-    ) == (
+    )
+    assert kept == [
         cast.tokyo.id,
         stay.id,
         cast.tokyo.spaces["A01"],
@@ -431,30 +432,31 @@ def test_a_key_is_ordered_for_the_door_and_the_time(
         True,
         now - HOUR - timedelta(minutes=7),
         now + HOUR + timedelta(minutes=11),
-    )
+        "requested",
+    ]
     assert name == f"monban {key}"
     assert seal.mark(seal.unseal(sealed)) == mark
-    who = by(cast.sato.actor)
-    assert records(owner, key) == [("order", "created", None, "requested", None, *who)]
-    assert owner.row("select kind, key_id, idempotency_key, request_id from lock_commands") == (
-        "set",
-        key,
-        f"set:{key}",
-        REQUEST,
-    )
-    with cast.transaction(cast.tokyo.id) as tx:
-        assert keys.reissue(tx, cast.sato.actor, stay.id, 2).code is Code.KEY_ORDERED
-    assert records(owner, key)[-1] == (
-        "revoke",
-        "revoke_asked",
-        "requested",
-        "revoking",
-        "reissued",
-        *who,
-    )
-    do(cast, stays.depart, stay.id, 3)
+
+
+def test_an_order_is_recorded_and_put_before_the_lock_worker(cast: Cast, owner: Owner) -> None:
+    key = key_of(cast, owner)
+    assert records(owner, key) == [
+        ("order", "created", None, "requested", None, *by(cast.sato.actor))
+    ]
+    assert owner.row(
+        "select facility_id, kind, key_id, idempotency_key, request_id from lock_commands"
+    ) == (cast.tokyo.id, "set", key, f"set:{key}", REQUEST)
+
+
+def test_a_revoked_key_says_why(cast: Cast, owner: Owner) -> None:
+    key = key_of(cast, owner)
+    stay, who = owner.one("select id from stays"), by(cast.sato.actor)
+    assert do(cast, keys.reissue, stay, 2).code is Code.KEY_ORDERED
+    asked = ("revoke", "revoke_asked", "requested", "revoking")
+    assert records(owner, key)[-1] == (*asked, "reissued", *who)
+    do(cast, stays.depart, stay, 3)
     newest = owner.one("select id from entry_keys where id <> %s", key)
-    assert records(owner, newest)[-1][4] == "departed"
+    assert records(owner, newest)[-1] == (*asked, "departed", *who)
 
 
 def key_of(cast: Cast, owner: Owner) -> UUID:
@@ -823,6 +825,127 @@ def test_a_record_is_of_its_house_its_machine_and_its_instant(
 # Payments and refunds, with the provider --------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("part", "source", "purpose", "amount"),
+    [
+        ("deposit", "desk", "reservation_deposit", 4000),
+        ("balance", "desk", "reservation_balance", 9000),
+        ("balance", "walk_in", "walk_in", 9000),
+    ],
+)
+def test_the_provider_is_asked_for_what_the_row_says(
+    cast: Cast, nearby: Nearby, owner: Owner, part: str, source: str, purpose: str, amount: int
+) -> None:
+    stay = cast.book(price=9000, deposit_due=4000, source=source)
+    payment = begun(cast, nearby, stay, part)
+    code, *kept, secret = owner.row(
+        """
+        select code, p.id, p.facility_id, purpose, subject_id, stay_id, attempt, amount, p.currency,
+               p.state, p.version, idempotency_key, intent_id, livemode, decline_code, last_error,
+               next_read_at - p.created_at = '2 min', client_secret_sealed
+        from payments p join stays s on s.id = stay_id
+        """
+    )
+    key = f"{purpose}:{stay.id}:1"
+    assert kept == [
+        payment,
+        stay.facility_id,
+        *(purpose, stay.id, stay.id, 1, amount, "JPY", "open", 1, key),
+        *("pi_1", True, None, None, True),
+    ]
+    assert seal.unseal(secret) == "a secret"
+    assert nearby.asked == [
+        {
+            "key": key,
+            "amount": amount,
+            "currency": "JPY",
+            "metadata": {
+                "payment_id": str(payment),
+                "purpose": purpose,
+                "subject": str(stay.id),
+                "facility": str(stay.facility_id),
+            },
+            "description": f"Monban {code}",
+        }
+    ]
+
+
+def test_an_attempt_is_recorded_as_its_openers(cast: Cast, nearby: Nearby, owner: Owner) -> None:
+    payment = begun(cast, nearby, cast.book())
+    assert records(owner, payment) == [
+        ("open_payment", "created", None, "open", None, *by(cast.sato.actor))
+    ]
+
+
+def test_a_payment_moves_by_the_providers_word(
+    cast: Cast, nearby: Nearby, owner: Owner, now: datetime
+) -> None:
+    stay = cast.book()
+    payment = begun(cast, nearby, stay)
+    assert record(cast, stay, payment, nearby.paid("pi_1")) == Applied(
+        Code.PAYMENT_RECORDED, to="succeeded"
+    )
+    assert owner.row(
+        "select state, version, intent_id, livemode, decline_code, next_read_at, succeeded_at"
+        " from payments"
+    ) == ("succeeded", 2, "pi_1", True, None, None, now)
+    assert records(owner, payment)[1:] == [
+        ("record_intent", "provider_succeeded", "open", "succeeded", None, *by(PROVIDER))
+    ]
+
+
+@pytest.mark.parametrize(("part", "kind"), [("deposit", "deposit"), ("balance", "payment")])
+def test_a_payment_is_a_line_of_the_folio(
+    cast: Cast, nearby: Nearby, owner: Owner, part: str, kind: str
+) -> None:
+    stay = cast.book(deposit_due=6000)
+    payment = begun(cast, nearby, stay, part)
+    record(cast, stay, payment, nearby.paid("pi_1"))
+    assert lines(owner, stay.id) == [(kind, -6000, "JPY", payment, None, None, "", *by(PROVIDER))]
+
+
+@pytest.mark.parametrize("event_id", [None, "evt_1"])
+def test_the_receipt_of_a_payment(
+    cast: Cast, nearby: Nearby, owner: Owner, event_id: str | None
+) -> None:
+    stay = cast.book()
+    payment = begun(cast, nearby, stay)
+    record(cast, stay, payment, nearby.paid("pi_1"), event_id)
+    ((whose, fact, consumer, *_, payload, priority, _),) = letters(owner, "payment_received")
+    assert (whose, fact) == (stay.id, f"payment_received:{payment}")
+    assert consumer == ("evt_1:payment_received" if event_id else fact)
+    assert (payload, priority) == ({"payment_id": str(payment)}, 1)
+
+
+def test_of_two_cards_for_one_bill_the_second_goes_back(
+    cast: Cast, nearby: Nearby, owner: Owner
+) -> None:
+    """Part of the deposit's bill was settled in cash meanwhile: 5000 of 6000 is over."""
+    stay = cast.book(deposit_due=6000)
+    payment = begun(cast, nearby, stay, "deposit")
+    do(cast, cash.take, stay.id, 5000, uuid4())
+    record(cast, stay, payment, nearby.paid("pi_1"))
+    assert owner.rows("select payment_id, amount, reason, state from refunds") == [
+        (payment, 5000, "surplus", "asked")
+    ]
+    assert owner.one("select state from payments") == "succeeded"
+    assert len(letters(owner, "payment_received")) == 1
+
+
+def test_a_payment_that_is_wholly_over_is_owed_and_not_thanked_for(
+    cast: Cast, nearby: Nearby, owner: Owner
+) -> None:
+    stay = cast.book()
+    payment = begun(cast, nearby, stay)
+    do(cast, cash.take, stay.id, 6000, uuid4())
+    record(cast, stay, payment, nearby.paid("pi_1"))
+    assert owner.rows("select payment_id, amount, reason from refunds") == [
+        (payment, 6000, "surplus")
+    ]
+    assert owner.one("select state from payments") == "refund_owed"
+    assert letters(owner, "payment_received") == []
+
+
 @pytest.fixture
 def card(cast: Cast, worker: House, stripe: StandIn, owner: Owner) -> Booked:
     """A stay of 10,000 yen, paid by card."""
@@ -830,43 +953,6 @@ def card(cast: Cast, worker: House, stripe: StandIn, owner: Owner) -> Booked:
     pay(stripe, opened(worker, cast, owner, stay))
     deliver(worker)
     return stay
-
-
-def test_an_attempt_is_written_before_the_provider_is_asked(
-    cast: Cast, worker: House, stripe: StandIn, owner: Owner
-) -> None:
-    stay = cast.book(price=10_000, deposit_due=4000)
-    said = open_payment(worker, cast, stay, "deposit")
-    assert isinstance(said, Applied)
-    assert said == Applied(Code.PAYMENT_OPENED, to="open", subject=said.subject)
-    assert owner.row(
-        """
-        select facility_id, purpose, subject_id, stay_id, attempt, amount, currency,
-               idempotency_key, livemode, decline_code, last_error,
-               next_read_at - created_at = '2 min'
-        from payments
-        """
-    ) == (
-        stay.facility_id,
-        "reservation_deposit",
-        stay.id,
-        stay.id,
-        1,
-        4000,
-        "JPY",
-        f"reservation_deposit:{stay.id}:1",
-        False,
-        None,
-        None,
-        True,
-    )
-    assert records(owner, said.subject) == [
-        ("open_payment", "created", None, "open", None, *by(cast.sato.actor))
-    ]
-    (intent,) = stripe.get("objects")["payment_intent"]
-    assert intent["description"] == f"Monban {owner.one('select code from stays')}"
-    secret = seal.unseal(owner.one("select client_secret_sealed from payments"))
-    assert secret == intent["client_secret"]
 
 
 def test_money_that_landed_is_booked_and_told(
