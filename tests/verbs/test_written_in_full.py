@@ -525,6 +525,14 @@ def test_a_key_that_the_lock_refused_says_why(cast: Cast, owner: Owner) -> None:
     assert owner.rows("select kind from lock_commands") == [("set",)]
 
 
+@pytest.mark.parametrize("errors", [("code_invalid",), ("duplicate_code_on_device",)])
+def test_a_code_that_was_refused_is_told_to_nobody(
+    cast: Cast, owner: Owner, errors: tuple[str, ...]
+) -> None:
+    observe(cast, key_of(cast, owner), status="unset", errors=errors)
+    assert letters(owner, "entry_key_issued") == []
+
+
 def test_a_refused_code_that_the_controller_keeps_is_removed(cast: Cast, owner: Owner) -> None:
     key = key_of(cast, owner)
     observe(cast, key, status="unset", errors=("code_invalid",), code_id="c1")
