@@ -1,3 +1,3 @@
 """Fixtures of the tests of verbs."""
 
-from tests.verbs.nearby import nearby  # noqa: F401
+from tests.verbs.nearby import first_writer, nearby  # noqa: F401

@@ -725,6 +725,30 @@ def test_a_fault_does_not_undo_what_was_learned_meanwhile(
     assert rung("payments") == 0
 
 
+@pytest.mark.parametrize("kind", [Unknown, Unreachable])
+def test_a_fault_is_written_down_after_who_wrote_first(
+    cast: Cast, nearby: Nearby, owner: Owner, first_writer: Any, kind: Any
+) -> None:
+    """What it writes is seen before it is decided whether there is an intent."""
+    nearby.meanwhile = first_writer("update payments set intent_id = 'pi_known'")
+    nearby.fault = kind("late")
+    begin(cast, nearby, cast.book())
+    assert attempts(owner) == [("open", 6000, True)]
+
+
+def test_an_attempt_is_given_up_after_who_wrote_first(
+    cast: Cast, nearby: Nearby, owner: Owner, first_writer: Any
+) -> None:
+    stay = cast.book()
+    payment = begun(cast, nearby, stay)
+    owner.run(FORGOTTEN)
+    long_ago(owner)
+    nearby.intents = {}
+    nearby.meanwhile = first_writer("update payments set intent_id = 'pi_found'")
+    assert isinstance(ask(cast, nearby, stay, payment), Conflict)
+    assert attempts(owner) == [("open", 6000, True)]
+
+
 def test_an_attempt_whose_call_never_happened_is_used_again(
     cast: Cast, nearby: Nearby, owner: Owner
 ) -> None:

@@ -689,6 +689,17 @@ def test_what_is_seen_of_one_key_is_written_to_that_one(cast: Cast, owner: Owner
     assert owner.rows(look, first) == [(True, "setting", "c1"), (False, None, None)]
 
 
+def test_of_two_who_hear_of_one_key_the_second_sees_what_the_first_wrote(
+    cast: Cast, owner: Owner, first_writer: Any
+) -> None:
+    key = key_of(cast, owner)
+    first_writer("update entry_keys set state = 'issued', issued_at = now()")()
+    assert observe(cast, key, status="set", code_id="c1") == Noop(
+        Code.KEY_NOT_CONFIRMED, subject=key
+    )
+    assert letters(owner, "entry_key_issued") == []
+
+
 def test_a_key_that_vanished_without_a_reason_is_said_to_be_gone(cast: Cast, owner: Owner) -> None:
     key = key_of(cast, owner)
     observe(cast, key, status="set", code_id="c1")
