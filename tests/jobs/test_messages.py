@@ -760,6 +760,16 @@ def test_a_message_is_written_once_and_rings(cast: Cast, owner: Owner) -> None:
     ]
 
 
+def test_what_line_refused_is_written_by_mail_in_its_own_language(cast: Cast, owner: Owner) -> None:
+    stay = booked(cast, line_user_id="Uhanako")
+    with cast.transaction(stay.facility_id) as tx:
+        outbox.enqueue(tx, stay.id, "stay_created", "again", {}, by_mail_in="en")
+    assert owner.rows("select channel, locale from outbox order by created_at") == [
+        ("line", "ja"),
+        ("email", "en"),
+    ]
+
+
 def test_nobody_is_rung_for_a_guest_without_an_address(cast: Cast, owner: Owner) -> None:
     stay = booked(cast, email=None)
     with cast.transaction(stay.facility_id) as tx:

@@ -894,6 +894,16 @@ def test_unknown_money_that_is_on_its_way_stands_in_the_way(
     assert attempts(owner) == [("processing", 6000, True)]
 
 
+def test_a_deposit_on_its_way_stands_in_the_way_of_the_balance(
+    cast: Cast, nearby: Nearby, owner: Owner
+) -> None:
+    stay = cast.book(deposit_due=2000)
+    payment = begun(cast, nearby, stay, "deposit")
+    record(cast, stay, payment, nearby.change("pi_1", status="processing"))
+    assert begin(cast, nearby, stay) == Refused(Code.PAYMENT_PENDING)
+    assert attempts(owner) == [("processing", 2000, True)]
+
+
 def test_an_unknown_attempt_of_which_nothing_came_is_given_up_before_the_next(
     cast: Cast, nearby: Nearby, owner: Owner
 ) -> None:

@@ -965,6 +965,19 @@ def test_a_payment_that_is_wholly_over_is_owed_and_not_thanked_for(
     assert letters(owner, "payment_received") == []
 
 
+def test_a_single_yen_of_card_money_is_owed_back(cast: Cast, nearby: Nearby, owner: Owner) -> None:
+    stay = cast.book()
+    payment = begun(cast, nearby, stay)
+    record(cast, stay, payment, nearby.paid("pi_1"))
+    starts, ends = owner.row("select starts_at, ends_at from stays")
+    do(cast, stay_changes.change_times, stay.id, 1, starts, ends, -1)
+    do(cast, stays.cancel, stay.id, 2, 5998)
+    assert (
+        owner.rows("select payment_id, amount, reason from refunds")
+        == [(payment, 1, "cancellation")] * 2
+    )
+
+
 @pytest.fixture
 def card(cast: Cast, worker: House, stripe: StandIn, owner: Owner) -> Booked:
     """A stay of 10,000 yen, paid by card."""
