@@ -188,6 +188,10 @@ def test_an_inactive_space_is_not_sold(cast: Cast, owner: Owner) -> None:
     assert create(cast, stay) == Refused(Code.SPACE_NOT_USABLE)
 
 
+def test_a_plan_that_does_not_exist_is_not_sold(cast: Cast) -> None:
+    assert create(cast, wanted(cast, plan_id=uuid4())) == Refused(Code.NOT_FOUND)
+
+
 def test_i10_another_facilitys_space_and_plan_do_not_exist(cast: Cast, owner: Owner) -> None:
     theirs = cast.osaka
     for stay in (

@@ -221,6 +221,14 @@ def test_the_longest_stay_and_the_largest_price_are_taken(cast: Cast, owner: Own
     assert isinstance(create(cast, form), Applied)
 
 
+def test_an_admission_is_recorded_as_its_clerks(cast: Cast, owner: Owner) -> None:
+    stay = cast.book(price=0)
+    do(cast, stays.admit, stay.id, 1)
+    assert records(owner, stay.id)[1:] == [
+        ("admit", "admitted", "reserved", "admitted", None, *by(cast.sato.actor))
+    ]
+
+
 def test_each_verb_of_a_stay_leaves_its_own_record(cast: Cast, owner: Owner, now: datetime) -> None:
     who = by(cast.sato.actor)
     came = cast.book(price=0)
