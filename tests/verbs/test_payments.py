@@ -601,6 +601,7 @@ def begin(cast: Cast, nearby: Nearby, stay: Booked, part: Any = "balance") -> Ou
 def begun(cast: Cast, nearby: Nearby, stay: Booked, part: Any = "balance") -> UUID:
     said = begin(cast, nearby, stay, part)
     assert isinstance(said, Applied), said
+    assert said == Applied(Code.PAYMENT_OPENED, to="open", subject=said.subject)
     assert said.subject is not None
     return said.subject
 
