@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from uuid import UUID
 
-from portal.db import Isolation, Tx, transaction
+from portal.db import Tx, transaction
 from portal.edges.locks.port import Locks
 from portal.edges.mail_archive.port import MailArchive
 from portal.edges.payments.port import Payments
@@ -21,5 +21,5 @@ class Desk:
     public_url: str
     mail_archive: MailArchive | None = None
 
-    def transaction(self, isolation: Isolation = "READ COMMITTED") -> AbstractContextManager[Tx]:
-        return transaction(self.facility_id, isolation=isolation)
+    def transaction(self) -> AbstractContextManager[Tx]:
+        return transaction(self.facility_id)
