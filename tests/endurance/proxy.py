@@ -1,5 +1,5 @@
-"""A door before PostgreSQL that can lose an answer: it forwards a COMMIT, hears that it was carried
-out, and cuts the connection instead of saying so.
+"""A door before PostgreSQL that can lose an answer: it forwards a COMMIT, or a statement that is a
+transaction of its own, hears that it was carried out, and cuts the connection instead of saying so.
 
 It reads as much of the protocol as that needs: what each transaction has said, and its end.
 https://www.postgresql.org/docs/current/protocol-message-formats.html
@@ -15,7 +15,7 @@ from pathlib import Path
 
 SOCKET = ".s.PGSQL.5432"
 IDLE = b"Z\x00\x00\x00\x05I"
-"""ReadyForQuery, no transaction open: the last thing the server says after a COMMIT."""
+"""ReadyForQuery, no transaction open: the last thing the server says after a commit."""
 
 
 class Proxy:
@@ -42,7 +42,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def losing(self, part: str) -> Iterator[None]:
-        """The answer to the next COMMIT of a transaction that said `part` is lost; it must come."""
+        """The answer to the next commit of a transaction that said `part` is lost; it must come."""
         before = self.lost
         with self._turn:
             self._part = part
@@ -52,7 +52,7 @@ class Proxy:
         assert self.lost == before + 1, f"no transaction that said {part!r} was committed"
 
     def wants(self, said: list[str]) -> bool:
-        """Whether this COMMIT is the one; it is counted off."""
+        """Whether this commit is the one; it is counted off."""
         with self._turn:
             part = self._part
             if part is None or not any(part in sql for sql in said):
@@ -84,6 +84,7 @@ class Conversation:
         self._started = False
         self._prepared: dict[str, str] = {}
         self._said: list[str] = []
+        self._begun = False
 
     def run(self) -> None:
         while True:
@@ -99,16 +100,16 @@ class Conversation:
                     return
 
     def _forward(self, heard: bytes) -> bool:
-        """False when this was the COMMIT whose answer is lost."""
+        """False when this was the commit whose answer is lost."""
         self._waiting += heard
         commits = [self._commits(kind, body) for kind, body in self._messages()]
         self._server.sendall(heard)
         if not (any(commits) and self._proxy.wants(self._said)):
             return True
         answer = b""
-        while IDLE not in answer:
+        while not answer.endswith(IDLE):
             answer += self._server.recv(65536)
-        assert answer.startswith(b"C"), "the COMMIT itself was refused"
+        assert b"E" not in _kinds(answer), "the commit itself was refused"
         return False
 
     def _messages(self) -> Iterator[tuple[bytes, bytes]]:
@@ -127,16 +128,32 @@ class Conversation:
             yield kind, body
 
     def _commits(self, kind: bytes, body: bytes) -> bool:
-        """Note what is said; True when it is a COMMIT."""
+        """Note what is said; True when it is committed by that."""
         if kind == b"P":
             name, sql = body.split(b"\0")[:2]
             self._prepared[name.decode()] = sql.decode()
         elif kind == b"B":
+            if not self._begun:
+                self._said = []
             self._said.append(self._prepared.get(body.split(b"\0")[1].decode(), ""))
+        elif kind == b"S":
+            return not self._begun
         elif kind == b"Q":
             sql = body.rstrip(b"\0").decode()
             if sql.startswith("BEGIN"):
-                self._said = []
+                self._said, self._begun = [], True
             self._said.append(sql)
+            if sql in ("COMMIT", "ROLLBACK"):
+                self._begun = False
             return sql == "COMMIT"
         return False
+
+
+def _kinds(answer: bytes) -> list[bytes]:
+    """The types of whole messages, one after the other."""
+    kinds, at = [], 0
+    while at < len(answer):
+        kinds.append(answer[at : at + 1])
+        (size,) = struct.unpack("!I", answer[at + 1 : at + 5])
+        at += 1 + size
+    return kinds

@@ -695,7 +695,7 @@ def test_a_claim_hands_out_what_the_worker_needs(kept: dict[str, Any], owner: Ow
     token = uuid4()
     (got,) = claim(token)
     row, received = owner.row("select id, received_at from webhook_events")
-    assert got._mapping == {
+    assert got._asdict() == {
         "id": row,
         "source": "stripe",
         "event_id": "evt_whole",

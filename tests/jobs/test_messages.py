@@ -679,7 +679,7 @@ def test_what_is_begun_is_marked_with_all_that_its_words_need(cast: Cast, owner:
         begun = outbox.begin_sending(tx, message, token)
     assert loaded is not None
     assert begun is not None
-    assert begun._mapping == loaded._mapping
+    assert begun._asdict() == loaded._asdict()
     assert (begun.id, begun.event_type, begun.channel) == (message, "stay_created", "line")
     assert (begun.already_heard, begun.still_true, begun.sending_at) == (False, True, None)
     assert row_of(owner, message)["sending"] is True
