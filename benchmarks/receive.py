@@ -7,12 +7,11 @@ import hashlib
 import hmac
 import http.client
 import json
-import os
-import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from benchmarks import events
@@ -28,9 +27,8 @@ PATIENCE = 120
 
 def measure(ground: Ground) -> list[Figure]:
     portal, bare = parts.portal(ground.env, threads=4), _bare(ground)
-    worker, loop = parts.worker(ground.env), _loop(ground)
+    one = OneAtATime(ground)
     try:
-        _only(None, worker, loop)
         received = rates(
             ground,
             "webhook events received",
@@ -43,19 +41,50 @@ def measure(ground: Ground) -> list[Figure]:
             ground,
             "webhook events, HTTP to completed",
             EVENTS,
-            lambda: _to_the_end(ground, portal.url, worker, loop),
-            lambda: _to_the_end(ground, bare.url, loop, worker),
+            lambda: one.to_the_end(portal.url, lambda: parts.worker(ground.env)),
+            lambda: one.to_the_end(bare.url, lambda: _loop(ground)),
         )
     finally:
-        for part in (portal, bare, worker, loop):
-            part.kill()
+        one.rest()
+        portal.kill()
+        bare.kill()
     return [replace(figure, statements=None) for figure in (received, whole)]
 
 
-def _only(awake: Part | None, *all_of_them: Part) -> None:
-    """Of two that do the same work, one sleeps while the other is measured."""
-    for part in all_of_them:
-        os.killpg(part.process.pid, signal.SIGCONT if part is awake else signal.SIGSTOP)
+@dataclass
+class OneAtATime:
+    """Of two that do the same work, one lives while it is measured."""
+
+    ground: Ground
+    alive: Part | None = None
+
+    def rest(self) -> None:
+        if self.alive is not None:
+            self.alive.kill()
+            self.alive = None
+
+    def to_the_end(self, url: str, begin: Callable[[], Part]) -> Work:
+        """Post while a process beside us applies, and wait until all of it is completed. It has
+        applied one event before the measure begins: then it has come up."""
+        self.rest()
+        self.alive = begin()
+        events.stored(self.ground, events.paid(self.ground, 1))
+        self._completed()
+        post = _posting(self.ground, url)
+
+        def work() -> None:
+            post()
+            self._completed()
+
+        return work
+
+    def _completed(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while self.ground.owner.execute(_WAITING).fetchone():
+            part = self.alive
+            if part is None or not part.running or time.monotonic() > end:
+                raise RuntimeError(f"nobody applies\n{part.last_lines() if part else ''}")
+            time.sleep(0.01)
 
 
 def _bare(ground: Ground) -> Part:
@@ -101,21 +130,6 @@ def _signature(raw: bytes) -> str:
     now = int(time.time())
     digest = hmac.new(SECRET.encode(), f"{now}.".encode() + raw, hashlib.sha256).hexdigest()
     return f"t={now},v1={digest}"
-
-
-def _to_the_end(ground: Ground, url: str, ours: Part, other: Part) -> Work:
-    """Post while a process beside us applies, and wait until all of it is completed."""
-    post = _posting(ground, url)
-    _only(ours, ours, other)
-
-    def work() -> None:
-        post()
-        while ground.owner.execute(_WAITING).fetchone():
-            if not ours.running:
-                raise RuntimeError(f"nobody applies any more\n{ours.last_lines()}")
-            time.sleep(0.01)
-
-    return work
 
 
 _WAITING = "select 1 from webhook_events where state = 'processing' limit 1"

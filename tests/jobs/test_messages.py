@@ -477,6 +477,29 @@ def test_a_batch_needs_at_most_three_statements_a_message(
     assert len(said) <= 3 * 50, "\n".join(said)
 
 
+def test_a_messages_payment_is_looked_up_and_not_searched_for(
+    cast: Cast, inside: Flask, owner: Owner
+) -> None:
+    """Under row-level security an index is asked by a value, and by no expression that might leak:
+    each message would read through every payment of the house."""
+    stay = booked(cast)
+    owner.run("set session_replication_role = replica")
+    owner.run(
+        "insert into payments (facility_id, purpose, subject_id, stay_id, attempt, amount,"
+        " currency, state, idempotency_key)"
+        " select s.facility_id, 'reservation_balance', s.id, s.id, n, 1, 'JPY', 'canceled',"
+        " 'long ago ' || n"
+        " from stays s, generate_series(1, 3000) n"
+    )
+    owner.run("analyze payments")
+    named = {"id": owner.one("select id from outbox"), "token": uuid4(), "sent": None}
+    with transaction(stay.facility_id) as tx:
+        with statements() as said:
+            outbox.begin_sending(tx, named["id"], named["token"])
+        plan = "\n".join(row[0] for row in tx._send(f"explain {said[-1]}", named))
+    assert "Index Cond: (id = o.payment_id)" in plan, plan
+
+
 def test_the_same_fact_is_one_row(cast: Cast, inside: Flask, owner: Owner) -> None:
     stay = booked(cast)
     for _ in range(3):
