@@ -1,7 +1,7 @@
 """Work for locks: put, settle, put off, bury. Claims are made by the database's own function."""
 
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
 from portal.db import Tx
@@ -49,15 +49,7 @@ def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:
 def begin(tx: Tx, command_id: UUID, token: UUID) -> bool:
     """Its turn in the batch has come: the lease runs anew from here. False when the batch was so
     slow that the claim has passed to another."""
-    begun = tx.run(
-        """
-        update lock_commands set claimed_at = now()
-        where id = :id and claim_token = :token and done_at is null and dead_at is null
-        """,
-        id=command_id,
-        token=token,
-    )
-    return begun.rowcount == 1
+    return _change(tx, command_id, token, "claimed_at = now()")
 
 
 def done(tx: Tx, command_id: UUID, token: UUID, result: str) -> bool:
@@ -101,17 +93,21 @@ def bury(tx: Tx, command_id: UUID, token: UUID, error: str) -> bool:
     return _settle(tx, command_id, token, "dead_at = now(), last_error = :note", error)
 
 
-def _settle(
-    tx: Tx, command_id: UUID, token: UUID, change: str, note: str, pause: timedelta | None = None
-) -> bool:
-    params = {"id": command_id, "token": token, "note": note}
-    if pause is not None:
-        params["pause"] = pause
-    settled = tx.run(
+def _settle(tx: Tx, command_id: UUID, token: UUID, change: str, note: str, **params: Any) -> bool:
+    """The claim ends with the change."""
+    ended = f"{change}, claimed_at = null, claim_token = null"
+    return _change(tx, command_id, token, ended, note=note, **params)
+
+
+def _change(tx: Tx, command_id: UUID, token: UUID, change: str, **params: Any) -> bool:
+    """False when the command is over or another's."""
+    changed = tx.run(
         f"""
-        update lock_commands set {change}, claimed_at = null, claim_token = null
+        update lock_commands set {change}
         where id = :id and claim_token = :token and done_at is null and dead_at is null
         """,
+        id=command_id,
+        token=token,
         **params,
     )
-    return settled.rowcount == 1
+    return changed.rowcount == 1

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from sqlalchemy import Connection
 
@@ -20,8 +21,8 @@ def watch(
     before: Seen = nobody,
     after: Seen = nobody,
     fault: Callable[[Exception], None] = lambda _: None,
-) -> Callable[[], None]:
-    """From now on, until what is returned is called."""
+) -> Any:
+    """`with watch(before=…):`, or `watch(…).start()` for as long as the process lives."""
     send = Tx._send
 
     def watched(tx: Tx, sql: str, params: dict[str, Any]) -> Answer:
@@ -35,19 +36,12 @@ def watch(
         after(tx._wire, said)
         return answer
 
-    def end() -> None:
-        setattr(Tx, "_send", send)  # noqa: B010 (a method of a class, to the type checker)
-
-    setattr(Tx, "_send", watched)  # noqa: B010
-    return end
+    return patch.object(Tx, "_send", watched)
 
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
     """Every statement that the portal sends meanwhile, in this process."""
     said: list[str] = []
-    end = watch(before=lambda _, sql: said.append(sql))
-    try:
+    with watch(before=lambda _, sql: said.append(sql)):
         yield said
-    finally:
-        end()

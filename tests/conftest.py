@@ -26,6 +26,7 @@ TEMPLATE = "monban_template"
 
 pytest_plugins = (
     "tests.outside",
+    "tests.verbs.nearby",
     "tests.proofs.processes",
     "tests.figures",
     "tests.matrix.summary",

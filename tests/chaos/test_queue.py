@@ -21,10 +21,9 @@ from sandbox import parts
 from sandbox.mail import MailSink
 from sandbox.process import Part
 from sandbox.seam.running import Running, eventually
-from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.chaos.test_database import delivery
-from tests.outside import LINE_TOKEN, SEAM_KEY, Owner
+from tests.outside import Owner
 from tests.web.audit import audit, form_data
 from tests.web.test_hooks_stripe import header
 
@@ -72,25 +71,8 @@ class Workers:
 
 
 @pytest.fixture(scope="module")
-def two_workers(
-    settings: dict[str, str],
-    bell: Bell,
-    stripe_process: StandIn,
-    seam_process: Running,
-    line_process: Running,
-    mail_server: MailSink,
-    folder: Path,
-) -> Iterator[Workers]:
-    env = {
-        **settings,
-        "REDIS_URL": bell.part.url,
-        "STRIPE_API_BASE": stripe_process.base,
-        "SEAM_API_KEY": SEAM_KEY,
-        "SEAM_ENDPOINT": seam_process.url,
-        "LINE_CHANNEL_TOKEN": LINE_TOKEN,
-        "LINE_API_BASE": line_process.url,
-        "SMTP_URL": mail_server.url,
-    }
+def two_workers(place: dict[str, str], bell: Bell, folder: Path) -> Iterator[Workers]:
+    env = {**place, "REDIS_URL": bell.part.url}
     made = [parts.worker(env, log=folder / f"worker-{number}.log") for number in (1, 2)]
     redis = Redis.from_url(bell.part.url)
     assert eventually(lambda: RQWorker.count(connection=redis) == len(made), PATIENCE)

@@ -46,11 +46,8 @@ class Cuts:
 def cut(app: Flask, owner: Owner, at: int | None) -> Iterator[Cuts]:
     """Cut at statement number `at`; None only counts. The cut is one: a retry goes through."""
     cuts = Cuts(owner, at)
-    end = watch(before=cuts)
-    try:
+    with watch(before=cuts):
         yield cuts
-    finally:
-        end()
 
 
 class Proxy:

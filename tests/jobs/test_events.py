@@ -811,13 +811,17 @@ def test_only_the_holder_of_a_claim_completes_and_the_record_says_how(
     ]
 
 
-def test_an_event_without_a_remark_is_completed_without_one(
-    kept: dict[str, Any], owner: Owner
-) -> None:
+def complete_mine() -> None:
     token = uuid4()
     (mine,) = claim(token)
     with transaction(None) as tx:
         inbox.complete(tx, mine.id, token, SYSTEM, "applied")
+
+
+def test_an_event_without_a_remark_is_completed_without_one(
+    kept: dict[str, Any], owner: Owner
+) -> None:
+    complete_mine()
     assert owner.row("select outcome, detail from webhook_events") == ("applied", "")
 
 
@@ -903,10 +907,7 @@ def test_a_dismissal_is_signed(cast: Cast, owner: Owner) -> None:
 def test_completed_events_go_when_they_are_four_days_old_at_the_earliest(
     kept: dict[str, Any], owner: Owner
 ) -> None:
-    token = uuid4()
-    (mine,) = claim(token)
-    with transaction(None) as tx:
-        inbox.complete(tx, mine.id, token, SYSTEM, "applied")
+    complete_mine()
     four_days = timedelta(days=4)
     with transaction(None) as tx:
         assert inbox.prune(tx, four_days) == 0

@@ -106,7 +106,7 @@ def watch_database(app: Flask, stops: Stops, line: Line) -> None:
     def fault(reason: Exception) -> None:
         line.say("fault", sqlstate=getattr(getattr(reason, "orig", None), "sqlstate", None))
 
-    watch(before, after, fault)
+    watch(before, after, fault).start()
     event.listen(engine, "begin", begin)
     event.listen(engine, "commit", commit)
 

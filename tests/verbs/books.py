@@ -2,13 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
-from flask import Flask
 
 from portal.edges.payments.port import Refund as ProviderRefund
 from sandbox.stripe.testing import StandIn, client
@@ -85,31 +85,29 @@ def answer(status: Any = "succeeded", **more: Any) -> ProviderRefund:
     return ProviderRefund(**said | more)
 
 
-def while_another_writes(
-    app: Flask, owner: Owner, change: tuple[str, *tuple[Any, ...]], call: Callable[[], Any]
-) -> Any:
-    """What `call` answers when it begins while another transaction has made `change`, which is
-    committed once the call waits for it, or has not waited and is over."""
-    said: list[Any] = []
+@contextmanager
+def another_writes(owner: Owner, statement: str, *params: Any) -> Iterator[None]:
+    """Another transaction has made this change: it is committed once somebody waits for it, or at
+    the end of the block where nobody has."""
+    url = {"conninfo": owner.wire.info.dsn, "password": owner.wire.info.password}
+    over = threading.Event()
 
-    def run() -> None:
-        with app.app_context():
-            try:
-                said.append(call())
-            except Exception as fault:  # noqa: BLE001 # the answer of a call that could not
-                said.append(fault)
-
-    with psycopg.connect(owner.wire.info.dsn, password=owner.wire.info.password) as other:
-        other.execute("set session_replication_role = replica")
-        other.execute(change[0], change[1:])
-        thread = threading.Thread(target=run)
-        thread.start()
-        while thread.is_alive() and not _somebody_waits(owner):
-            time.sleep(0.005)
+    def commit_when_waited_for() -> None:
+        with psycopg.connect(**url, autocommit=True) as watching:
+            while not over.is_set() and watching.execute(SOMEBODY_WAITS).fetchone() is None:
+                time.sleep(0.005)
         other.commit()
-        thread.join(30)
-    return said[0]
+
+    with psycopg.connect(**url) as other:
+        other.execute("set session_replication_role = replica")
+        other.execute(statement, params)
+        thread = threading.Thread(target=commit_when_waited_for)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(30)
 
 
-def _somebody_waits(owner: Owner) -> bool:
-    return bool(owner.one("select count(*) from pg_locks where not granted"))
+SOMEBODY_WAITS = "select 1 from pg_locks where not granted limit 1"

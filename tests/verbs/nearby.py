@@ -3,20 +3,19 @@
 What the provider itself does is the stand-in's; see `tests.outside`.
 """
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-import psycopg
 import pytest
 from flask import Flask
 
 from portal import clock
 from portal.edges.payments.port import Intent
-from sandbox.seam.running import eventually
-from tests.conftest import psycopg_url
+from tests.outside import Owner
+from tests.verbs.books import another_writes
 
 
 @dataclass
@@ -82,31 +81,8 @@ def nearby(inside: Flask) -> Nearby:
     return Nearby()
 
 
-BLOCKED = """
-    select count(*) from pg_stat_activity
-    where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0
-"""
-
-
 @pytest.fixture
-def first_writer(database: dict[str, str]) -> Callable[[str], Callable[[], None]]:
+def first_writer(owner: Owner) -> Iterator[Callable[[str], Callable[[], None]]]:
     """A statement of another process that is written before ours, and committed once we wait."""
-    url = psycopg_url(database["DATABASE_OWNER_URL"])
-
-    def of(statement: str) -> Callable[[], None]:
-        def write() -> None:
-            wire = psycopg.connect(url)
-            wire.execute("set session_replication_role = replica")
-            wire.execute(statement)
-            threading.Thread(target=commit_when_waited_for, args=(url, wire)).start()
-
-        return write
-
-    return of
-
-
-def commit_when_waited_for(url: str, wire: psycopg.Connection) -> None:
-    with psycopg.connect(url, autocommit=True) as watch:
-        eventually(lambda: watch.execute(BLOCKED).fetchone() != (0,), 5)
-    wire.commit()
-    wire.close()
+    with ExitStack() as writing:
+        yield lambda statement: lambda: writing.enter_context(another_writes(owner, statement))

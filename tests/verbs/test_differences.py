@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from flask import Flask
 
 from portal.jobs.house import House
 from portal.models import Divergence
@@ -17,7 +16,7 @@ from portal.verbs.divergences import Look, Noted
 from portal.verbs.healing import heal
 from tests.cast import Cast
 from tests.outside import Owner
-from tests.verbs.books import put_payment, while_another_writes
+from tests.verbs.books import another_writes, put_payment
 from tests.verbs.test_stays import admitted, do
 
 KINDS = (
@@ -204,18 +203,11 @@ def test_what_ended_stays_as_it_ended(cast: Cast, owner: Owner) -> None:
     assert ended(owner, row) == (True, "first", False)
 
 
-def test_whoever_lets_be_what_is_healing_waits_for_the_look(
-    cast: Cast, app: Flask, owner: Owner
-) -> None:
-    row = put(cast, owner, "payment_differs")
-    who = cast.sato.actor
-
-    def let_be() -> Any:
-        with cast.transaction(cast.tokyo.id) as tx:
-            return divergences.let_be(tx, who, row)
-
-    look = "update divergences set healed_at = now(), healed_by = 'look' where id = %s", row
-    assert while_another_writes(app, owner, look, let_be) == Noop(Code.EVENT_ALREADY_HANDLED)
+def test_whoever_lets_be_what_is_healing_waits_for_the_look(cast: Cast, owner: Owner) -> None:
+    row, who = put(cast, owner, "payment_differs"), cast.sato.actor
+    look = "update divergences set healed_at = now(), healed_by = 'look' where id = %s"
+    with another_writes(owner, look, row), cast.transaction(cast.tokyo.id) as tx:
+        assert divergences.let_be(tx, who, row) == Noop(Code.EVENT_ALREADY_HANDLED)
 
 
 def test_every_kind_has_a_verb_and_somebody_who_may_be_away() -> None:

@@ -1,11 +1,9 @@
 """Messages beside a mail archive: sent again, recorded, or both agree by now."""
 
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import EmailMessage
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,52 +14,28 @@ from portal.edges.mail_archive.adapter import HttpMailArchive
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop
 from portal.verbs import message_differences
+from sandbox.mail import MailSink, Received
+from sandbox.mail_archive import MailArchive
 from tests.cast import Cast
 from tests.outside import Owner
 from tests.verbs.test_differences import AGREED, OPEN, ended, put, row_of
 from tests.verbs.test_stays import HOUR
 
 
-class Archive:
-    """A mail server that tells what it holds as MailDev does, and was told by hand."""
-
-    def __init__(self) -> None:
-        self.holds: list[UUID] = []
-        archive = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                said = json.dumps(archive.told()).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(said)))
-                self.end_headers()
-                self.wfile.write(said)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Quiet."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-
-    def told(self) -> list[dict[str, Any]]:
-        """Newest first: somebody else's mail of just now, and ours of an hour ago."""
-        now = datetime.now(UTC)
-        return [
-            {"time": now.isoformat(), "headers": {"message-id": "<1@shop.example>"}},
-            *(
-                {"time": (now - HOUR).isoformat(), "headers": {"message-id": f"<{one}@monban>"}}
-                for one in self.holds
-            ),
-        ]
-
-
 @pytest.fixture
-def archive() -> Iterator[Archive]:
-    made = Archive()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+def archive(mail: MailSink) -> Iterator[MailArchive]:
+    with MailArchive(mail) as made:
+        yield made
+
+
+def hold(mail: MailSink, *messages: UUID) -> None:
+    """The server keeps these of ours since an hour ago, and somebody else's of just now."""
+    now = datetime.now(UTC)
+    kept = [(f"<{one}@monban>", now - HOUR) for one in messages]
+    for message_id, at in (*kept, ("<1@shop.example>", now)):
+        letter = EmailMessage()
+        letter["Message-ID"], letter["Date"] = message_id, at
+        mail.kept.append(Received("", (), letter.as_bytes(), ""))
 
 
 def mailed(cast: Cast, owner: Owner, ended: str = "sent_at") -> UUID:
@@ -77,7 +51,7 @@ def mailed(cast: Cast, owner: Owner, ended: str = "sent_at") -> UUID:
 
 
 def of_message(
-    cast: Cast, owner: Owner, worker: House, archive: Archive, verb: Any, message: UUID
+    cast: Cast, owner: Owner, worker: House, archive: MailArchive, verb: Any, message: UUID
 ) -> tuple[Any, UUID]:
     """The answer of the verb, and the row of the difference."""
     row = put(cast, owner, "message_not_there", message, message_id=message)
@@ -86,9 +60,10 @@ def of_message(
 
 
 def test_a_message_that_is_sent_again_begins_anew_and_once(
-    cast: Cast, owner: Owner, worker: House, archive: Archive
+    cast: Cast, owner: Owner, worker: House, mail: MailSink, archive: MailArchive
 ) -> None:
     message = mailed(cast, owner)
+    hold(mail)
     owner.run("update outbox set claimed_at = now(), claim_token = gen_random_uuid()")
     again = message_differences.send_again
     doorbell.connection().flushall()
@@ -107,10 +82,10 @@ def test_a_message_that_is_sent_again_begins_anew_and_once(
 
 @pytest.mark.parametrize("verb", [message_differences.send_again, message_differences.record_sent])
 def test_a_message_on_which_both_agree_by_now_is_neither_sent_nor_recorded(
-    cast: Cast, owner: Owner, worker: House, archive: Archive, verb: Any
+    cast: Cast, owner: Owner, worker: House, mail: MailSink, archive: MailArchive, verb: Any
 ) -> None:
     message = mailed(cast, owner)
-    archive.holds = [uuid4(), message]
+    hold(mail, message, uuid4())
     before = owner.row("select sent_at, consumer_key from outbox")
     said, row = of_message(cast, owner, worker, archive, verb, message)
     assert said == Noop(Code.MESSAGE_NOT_WAITING, subject=message)
@@ -122,10 +97,16 @@ def test_a_message_on_which_both_agree_by_now_is_neither_sent_nor_recorded(
 @pytest.mark.parametrize("state", ["dead_at", "unknown_at"])
 @pytest.mark.parametrize("there", [True, False])
 def test_a_message_that_did_not_end_is_sent_if_the_archive_has_it(
-    cast: Cast, owner: Owner, worker: House, archive: Archive, state: str, there: bool
+    cast: Cast,
+    owner: Owner,
+    worker: House,
+    mail: MailSink,
+    archive: MailArchive,
+    state: str,
+    there: bool,
 ) -> None:
     message = mailed(cast, owner, state)
-    archive.holds = [message] if there else [uuid4()]
+    hold(mail, message if there else uuid4())
     record = message_differences.record_sent
     said, row = of_message(cast, owner, worker, archive, record, message)
     now = owner.row(f"select sent_at is not null, {state} is not null from outbox")

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from flask import Flask
 
 from portal.edges.errors import Rejected
 from portal.edges.payments.adapter import StripePayments
@@ -16,7 +15,7 @@ from portal.verbs import divergences, money_differences
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner
-from tests.verbs.books import intent_there, put_payment, put_refund, while_another_writes
+from tests.verbs.books import another_writes, intent_there, put_payment, put_refund
 from tests.verbs.test_differences import OPEN, by_its_verb, ended, put, row_of
 
 
@@ -92,16 +91,12 @@ def test_an_intent_that_is_there_after_all_is_heard(
 
 @pytest.mark.parametrize("change", ["state = 'processing'", "intent_id = 'pi_another'"])
 def test_an_attempt_that_moved_while_the_provider_was_asked_is_not_given_up(
-    cast: Cast, app: Flask, owner: Owner, worker: House, stripe: StandIn, change: str
+    cast: Cast, owner: Owner, worker: House, stripe: StandIn, change: str
 ) -> None:
     payment = unpaid(owner, cast.book(), "pi_never_was")
     row = put(cast, owner, "payment_not_there", payment, payment_id=payment)
-    said = while_another_writes(
-        app,
-        owner,
-        (f"update payments set {change} where id = %s", payment),
-        lambda: by_its_verb(cast, worker, money_differences.ask_lost_payment, row),
-    )
+    with another_writes(owner, f"update payments set {change} where id = %s", payment):
+        said = by_its_verb(cast, worker, money_differences.ask_lost_payment, row)
     assert said == Refused(Code.PAYMENT_NOT_THERE)
     assert its_records(owner, payment) == []
 

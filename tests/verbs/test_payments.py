@@ -590,8 +590,9 @@ def test_what_is_not_there_is_not_found(cast: Cast, worker: House, stripe: Stand
 # Between a call and its answer ------------------------------------------------------------------
 
 
-def desk_with(nearby: Nearby, stay: Booked) -> Desk:
-    return Desk(stay.facility_id, nearby, None, "http://here.example")  # type: ignore[arg-type]
+def desk_with(nearby: Any, stay: Booked) -> Desk:
+    nobody: Any = None  # no lock is asked
+    return Desk(stay.facility_id, nearby, nobody, "http://here.example")
 
 
 def begin(cast: Cast, nearby: Nearby, stay: Booked, part: Any = "balance") -> Outcome:

@@ -16,7 +16,7 @@ from portal.verbs import refund_answers, refunds, refunds_owed, stay_changes, st
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, deliver, events, pay, receive, work
-from tests.verbs.books import intent_there, put_payment, put_refund, while_another_writes
+from tests.verbs.books import another_writes, intent_there, put_payment, put_refund
 from tests.verbs.test_payments import HOUR, opened
 from tests.verbs.test_stays import balance, do
 
@@ -313,54 +313,40 @@ def test_a_refused_refund_leaves_its_payment_whole_again(
 
 
 def test_a_payment_that_closes_while_its_refund_fails_is_opened_again(
-    cast: Cast, app: Flask, owner: Owner
+    cast: Cast, owner: Owner
 ) -> None:
     payment = put_payment(owner, cast.book(), state="refund_owed")
     refund, who = put_refund(owner, payment, "failed"), cast.sato.actor
-
-    def withdraw() -> None:
-        with cast.transaction(cast.tokyo.id) as tx:
-            row = tx.get(Refund, refund)
-            assert row is not None
-            refund_answers.withdraw(tx, who, row)
-
-    close = "update payments set state = 'refunded' where id = %s", payment
-    while_another_writes(app, owner, close, withdraw)
+    close = "update payments set state = 'refunded' where id = %s"
+    with another_writes(owner, close, payment), cast.transaction(cast.tokyo.id) as tx:
+        row = tx.get(Refund, refund)
+        assert row is not None
+        refund_answers.withdraw(tx, who, row)
     assert owner.one("select state from payments") == "succeeded"
 
 
 def test_a_payment_that_opens_while_its_last_refund_lands_is_closed(
-    cast: Cast, app: Flask, owner: Owner
+    cast: Cast, owner: Owner
 ) -> None:
     payment, who = put_payment(owner, cast.book(), state="refund_owed"), cast.sato.actor
     put_refund(owner, payment, "succeeded", 10_000)
-
-    def close() -> None:
-        with cast.transaction(cast.tokyo.id) as tx:
-            row = tx.get(Payment, payment)
-            assert row is not None
-            refunds_owed.close_if_returned(tx, who, row)
-
-    withdraw = "update payments set state = 'succeeded' where id = %s", payment
-    while_another_writes(app, owner, withdraw, close)
+    withdraw = "update payments set state = 'succeeded' where id = %s"
+    with another_writes(owner, withdraw, payment), cast.transaction(cast.tokyo.id) as tx:
+        row = tx.get(Payment, payment)
+        assert row is not None
+        refunds_owed.close_if_returned(tx, who, row)
     assert owner.one("select state from payments") == "refunded"
 
 
-def test_what_another_owes_meanwhile_is_not_owed_twice(
-    cast: Cast, app: Flask, owner: Owner
-) -> None:
+def test_what_another_owes_meanwhile_is_not_owed_twice(cast: Cast, owner: Owner) -> None:
     payment, who = put_payment(owner, cast.book()), cast.sato.actor
-
-    def owe() -> None:
-        with cast.transaction(cast.tokyo.id) as tx:
-            refunds_owed.owe(tx, who, payment, 10_000, reason="surplus")
-
     another = (
         "with held as (update payments set reads = reads where id = %s returning *)"
         " insert into refunds (facility_id, payment_id, stay_id, amount, currency, state, reason)"
         " select facility_id, id, stay_id, amount, currency, 'asked', 'staff' from held"
     )
-    while_another_writes(app, owner, (another, payment), owe)
+    with another_writes(owner, another, payment), cast.transaction(cast.tokyo.id) as tx:
+        refunds_owed.owe(tx, who, payment, 10_000, reason="surplus")
     assert owner.rows("select amount, reason from refunds") == [(10_000, "staff")]
 
 

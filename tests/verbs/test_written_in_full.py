@@ -11,7 +11,6 @@ from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import pytest
-from flask import Flask
 
 from portal import clock, doorbell, log, seal
 from portal.db import Actor
@@ -43,7 +42,7 @@ from sandbox.seam.running import Running
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, deliver, pay
-from tests.verbs.books import answer, put_payment, put_refund, while_another_writes
+from tests.verbs.books import another_writes, answer, put_payment, put_refund
 from tests.verbs.nearby import Nearby
 from tests.verbs.test_payments import begun, opened, record
 from tests.verbs.test_stays import HOUR, create, do, wanted
@@ -698,13 +697,12 @@ def test_what_is_seen_of_one_key_is_written_to_that_one(cast: Cast, owner: Owner
 
 
 def test_of_two_who_hear_of_one_key_the_second_sees_what_the_first_wrote(
-    cast: Cast, owner: Owner, first_writer: Any
+    cast: Cast, owner: Owner
 ) -> None:
     key = key_of(cast, owner)
-    first_writer("update entry_keys set state = 'issued', issued_at = now()")()
-    assert observe(cast, key, status="set", code_id="c1") == Noop(
-        Code.KEY_NOT_CONFIRMED, subject=key
-    )
+    with another_writes(owner, "update entry_keys set state = 'issued', issued_at = now()"):
+        said = observe(cast, key, status="set", code_id="c1")
+    assert said == Noop(Code.KEY_NOT_CONFIRMED, subject=key)
     assert letters(owner, "entry_key_issued") == []
 
 
@@ -1186,18 +1184,10 @@ def test_a_refund_that_has_not_failed_waits_for_nobody(
     assert owner.one("select count(*) from dead_letters") == 0
 
 
-def test_whoever_is_second_to_let_a_refund_be_waits_for_the_first(
-    cast: Cast, app: Flask, owner: Owner
-) -> None:
+def test_whoever_is_second_to_let_a_refund_be_waits_for_the_first(cast: Cast, owner: Owner) -> None:
     refund = put_refund(owner, put_payment(owner, cast.book()), "failed")
-    who = cast.sato.actor
-
-    def second() -> Any:
-        with cast.transaction(cast.tokyo.id) as tx:
-            return attention.let_be(tx, who, refund)
-
-    first = "update refunds set state = 'succeeded' where id = %s", refund
-    said = while_another_writes(app, owner, first, second)
+    with another_writes(owner, "update refunds set state = 'succeeded' where id = %s", refund):
+        said = do(cast, attention.let_be, refund)
     assert said == Noop(Code.EVENT_ALREADY_HANDLED, subject=refund)
 
 
@@ -1326,17 +1316,11 @@ def test_a_refund_that_was_never_accepted_is_not_lost(cast: Cast, owner: Owner, 
 
 
 def test_a_word_that_comes_while_a_refund_is_called_lost_is_not_undone(
-    cast: Cast, app: Flask, owner: Owner
+    cast: Cast, owner: Owner
 ) -> None:
     refund = put_refund(owner, put_payment(owner, cast.book()), "pending")
-    who = cast.sato.actor
-
-    def lose() -> Any:
-        with cast.transaction(cast.tokyo.id) as tx:
-            return refund_answers.lost(tx, who, refund, "not_there")
-
-    first = "update refunds set state = 'failed' where id = %s", refund
-    said = while_another_writes(app, owner, first, lose)
+    with another_writes(owner, "update refunds set state = 'failed' where id = %s", refund):
+        said = do(cast, refund_answers.lost, refund, "not_there")
     assert said == Noop(Code.REFUND_RECORDED, subject=refund)
 
 
@@ -1600,7 +1584,8 @@ def test_what_the_controller_says_of_a_lock_is_kept_of_that_lock(
     do(cast, stays.admit, cast.book(price=0, space="A02").id, 1)
     owner.run("update entry_keys set provider_code_id = id::text, next_poll_at = now() + '1 day'")
     doorbell.connection().flushall()
-    desk = replace(worker.desk(cast.tokyo.id), locks=Lock(online, battery))  # type: ignore[arg-type]
+    lock: Any = Lock(online, battery)
+    desk = replace(worker.desk(cast.tokyo.id), locks=lock)
     door = cast.tokyo.doors["A01"]
     assert doors.ask(desk, cast.sato.actor, door) == Applied(
         Code.LOCK_ANSWERED, to="online" if online else "offline", subject=door

@@ -14,6 +14,7 @@ from sandbox.seam.running import eventually
 from sandbox.watch import statements
 from tests.cast import Booked
 from tests.outside import Owner
+from tests.verbs.test_differences import KINDS
 from tests.web.audit import form_data
 from tests.web.staff.houses import FrontDesk, notice, page, send, shown
 
@@ -379,22 +380,6 @@ def fail_refund(front: FrontDesk, owner: Owner, payment: UUID) -> UUID:
         assert refund_answers.record(tx, SYSTEM, refund, failed).status == "applied"
     found: UUID = refund
     return found
-
-
-KINDS = (
-    "payment_not_here",
-    "payment_not_there",
-    "payment_differs",
-    "refund_not_here",
-    "refund_not_there",
-    "refund_differs",
-    "code_stray",
-    "code_missing",
-    "code_differs",
-    "code_pin_differs",
-    "message_not_here",
-    "message_not_there",
-)
 
 
 def differ(owner: Owner, *kinds: str) -> None:
