@@ -29,6 +29,7 @@ NOWHERE = "http://127.0.0.1:9"
 KINDS = ("inbox", "locks", "refunds", "outbox", "payments", "keys")
 ROUNDS = 40
 """More than any fault of the table needs until everything is quiet."""
+AT_REST = ("set", "unset")
 
 
 @dataclass
@@ -189,8 +190,11 @@ class Scene:
         )
 
     def _locks_are_busy(self) -> bool:
+        """A key is on its way by our books, or a code at the lock by the controller's: a changed
+        code is set anew, and we wait for no word of that."""
         asked = "select count(*) from entry_keys where state in ('requested', 'revoking')"
-        return bool(self.owner.one(asked))
+        on_their_way = [one for one in self.seam.control("codes") if one["status"] not in AT_REST]
+        return bool(on_their_way or self.owner.one(asked))
 
     def minutes_pass(self, minutes: int = 10) -> None:
         """Longer than anything that is on its way can take."""
