@@ -6,7 +6,7 @@ security shows zero rows. Statements go to the connection as they are written: n
 stands between. An entity is a snapshot of one row; writes are statements.
 """
 
-import selectors
+import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -216,10 +216,10 @@ def _snapshot(kind: type[Entity], row: Row) -> Entity:
 def require_alive(wire: Any, *_: object) -> None:
     """Before a pooled connection is used: the server has nothing to say to an idle one but that it
     is over, and then the pool opens another. A ping would cost each transaction a round trip."""
-    with selectors.DefaultSelector() as watch:
-        watch.register(wire.fileno(), selectors.EVENT_READ)
-        if watch.select(0):
-            raise DisconnectionError("the server ended this connection")
+    watch = select.poll()
+    watch.register(wire.fileno(), select.POLLIN)
+    if watch.poll(0):
+        raise DisconnectionError("the server ended this connection")
 
 
 @lru_cache(maxsize=4096)

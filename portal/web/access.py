@@ -10,7 +10,6 @@ from werkzeug.exceptions import Forbidden, Unauthorized
 from werkzeug.wrappers import Response as AnyResponse
 
 from portal.web import people
-from portal.web.extensions import limiter
 from portal.web.people import Person, Visit
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -70,12 +69,11 @@ def declared(endpoint: str | None) -> Access | None:
 
 def init_app(app: Flask) -> None:
     anyone(app.view_functions["static"])
-    limiter.request_filter(_is_machine)
     app.before_request(check)
 
 
-def _is_machine() -> bool:
-    """A machine proves by its signature who it is: nobody counts how often it comes."""
+def is_machine() -> bool:
+    """Whether this request is for an endpoint of machines."""
     access = declared(request.endpoint)
     return access is not None and access.kind == "machine"
 

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from flask import Flask, g, request, url_for
+from flask import Flask, Response, g, request, url_for
+from flask.typing import ResponseReturnValue
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import portal.models  # noqa: F401  (declares the tables for migrations)
@@ -64,7 +65,16 @@ CSRF_SECONDS = 3600
 
 
 class Portal(Flask):
-    """Flask whose log never holds a path: a guest's link is in it."""
+    """Flask whose log never holds a path: a guest's link is in it. A machine proves itself, has no
+    session and reads no page: the frame of pages, and the limit on how often, are not for it."""
+
+    def preprocess_request(self) -> ResponseReturnValue | None:
+        g.began = time.perf_counter()
+        return None if access.is_machine() else super().preprocess_request()
+
+    def process_response(self, response: Response) -> Response:
+        done = headers.guard if access.is_machine() else super().process_response
+        return health.count(done(response))
 
     def log_exception(
         self,
@@ -174,21 +184,14 @@ def _bind_frame(app: Flask) -> None:
         role_name=wording.role_name,
     )
     app.context_processor(_people)
-    app.before_request(_start_timer)
     access.init_app(app)
     forms.init_app(app)
     app.before_request(locale.remember_choice)
-    # After-request functions run in reverse: the count comes last.
     health.init_app(app)
     headers.init_app(app)
     locale.init_app(app)
     errors.init_app(app)
     cli.init_app(app)
-
-
-def _start_timer() -> None:
-    began = time.perf_counter()
-    g.timer = lambda: time.perf_counter() - began
 
 
 def _people() -> dict[str, Any]:

@@ -17,10 +17,17 @@ def allow_payment() -> None:
 
 
 def init_app(app: Flask) -> None:
-    app.after_request(guard)
+    app.after_request(guard_page)
 
 
 def guard(response: Response) -> Response:
+    """What a machine is told: no page is made of this, and nobody keeps it."""
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def guard_page(response: Response) -> Response:
     declared = access.declared(request.endpoint)
     headers = response.headers
     headers["X-Content-Type-Options"] = "nosniff"

@@ -41,14 +41,24 @@ def test_h2_a_history_restore_is_answered_as_a_whole_page(trial_cast: Cast):
         assert not answer.is_htmx()
 
 
-@pytest.mark.parametrize("path", ["/staff/sign-in", "/never", "/healthz", "/static/monban.css"])
-def test_every_answer_is_guarded(client, path):
+@pytest.mark.parametrize("path", ["/staff/sign-in", "/never", "/static/monban.css"])
+def test_every_page_is_guarded(client, path):
     answered = client.get(path)
     assert answered.headers["X-Content-Type-Options"] == "nosniff"
     policy = answered.headers["Content-Security-Policy"]
     assert "default-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
+    assert re.fullmatch(r"[0-9a-f]{32}", answered.headers["X-Request-Id"])
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/webhooks/stripe"])
+def test_what_a_machine_is_told_is_no_page_and_is_not_kept(client, path):
+    answered = client.post(path) if "webhooks" in path else client.get(path)
+    assert answered.headers["X-Content-Type-Options"] == "nosniff"
+    assert answered.headers["Cache-Control"] == "no-store"
+    assert answered.mimetype in ("text/plain", "application/json")
+    assert "Set-Cookie" not in answered.headers
     assert re.fullmatch(r"[0-9a-f]{32}", answered.headers["X-Request-Id"])
 
 
