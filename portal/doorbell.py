@@ -45,7 +45,7 @@ def queue(kind: Kind) -> Queue:
 def ring(kind: Kind) -> bool:
     """Ask a worker to look for `kind`. False when Redis cannot be reached; the sweep will ring."""
     try:
-        if connection().set(_flag(kind), "1", nx=True, ex=FLAG_SECONDS):
+        if _raised(kind):
             queue(kind).enqueue(
                 "portal.jobs.drain.drain",
                 kind,
@@ -65,6 +65,18 @@ def answered(kind: Kind) -> None:
         connection().delete(_flag(kind))
     except RedisError:
         return  # the flag falls by itself
+
+
+def _raised(kind: Kind) -> bool:
+    """Whether we are the one who raised the flag. Every webhook waits for this answer, so it is
+    asked on a connection itself: the client's layers above cost more than the server."""
+    pool = connection().connection_pool
+    wire = pool.get_connection()
+    try:
+        wire.send_command("SET", _flag(kind), "1", "NX", "EX", FLAG_SECONDS)
+        return wire.read_response() is not None
+    finally:
+        pool.release(wire)
 
 
 def _flag(kind: Kind) -> str:

@@ -31,10 +31,17 @@ def request(identifier: str) -> Iterator[None]:
     """Everything inside carries this request id, in logs, records and rings."""
     before = _request_id.set(identifier)
     try:
-        with structlog.contextvars.bound_contextvars(request_id=identifier):
-            yield
+        yield
     finally:
         _request_id.reset(before)
+
+
+def with_request_id(
+    _: Any, __: str, line: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    if identifier := request_id():
+        line.setdefault("request_id", identifier)
+    return line
 
 
 def without_secrets(
@@ -48,7 +55,7 @@ def without_secrets(
 def configure(level: str) -> None:
     """One JSON object a line on stderr, from structlog and from the standard library alike."""
     shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
+        with_request_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -9,14 +9,15 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from flask import Flask, Response, g, request, url_for
+from flask import Flask, Request, Response, g, request, url_for
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from flask.typing import ResponseReturnValue
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import portal.models  # noqa: F401  (declares the tables for migrations)
 from portal import doorbell, log, seal, wording
 from portal.config import Config
-from portal.db import db, require_alive
+from portal.db import ALONE, db, require_alive
 from portal.edges.providers import providers
 from portal.lazy import _l
 from portal.web import (
@@ -76,6 +77,10 @@ class Portal(Flask):
         done = headers.guard if access.is_machine() else super().process_response
         return health.count(done(response))
 
+    def do_teardown_request(self, exc: BaseException | None = None) -> None:
+        if not access.is_machine():
+            super().do_teardown_request(exc)
+
     def log_exception(
         self,
         exc_info: tuple[type, BaseException, TracebackType] | tuple[None, None, None],
@@ -85,6 +90,15 @@ class Portal(Flask):
         log.get("portal.web").error(
             "unhandled", endpoint=request.endpoint, method=request.method, exc_info=exc_info
         )
+
+
+class Sessions(SecureCookieSessionInterface):
+    """Who brings no cookie has an empty session: there is no signature to look at."""
+
+    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
+        if "HTTP_COOKIE" in request.environ:
+            return super().open_session(app, request)
+        return self.session_class()
 
 
 class RequestIds:
@@ -114,6 +128,7 @@ def create_app(config: Config) -> Flask:
         template_folder=str(ROOT / "templates"),
         static_folder=str(ROOT / "portal/web/static"),
     )
+    app.session_interface = Sessions()
     app.config.from_mapping(settings(config))
     app.extensions["monban.config"] = config
     app.extensions["monban.providers"] = providers(config)
@@ -130,6 +145,13 @@ def create_app(config: Config) -> Flask:
 
 def settings(config: Config) -> dict[str, Any]:
     """Flask's and its extensions' settings, all of them from ours."""
+    connections = {
+        "pool_size": config.pool_size,
+        "max_overflow": 0,
+        "pool_timeout": 10,
+        "pool_events": [(require_alive, "checkout")],
+        "connect_args": {"options": "-c timezone=utc", "connect_timeout": 5},
+    }
     return {
         "SECRET_KEY": config.secret_key,
         "MAX_CONTENT_LENGTH": LARGEST_REQUEST,
@@ -142,12 +164,15 @@ def settings(config: Config) -> dict[str, Any]:
         "PERMANENT_SESSION_LIFETIME": timedelta(hours=12),
         "PREFERRED_URL_SCHEME": "https" if config.https else "http",
         "SQLALCHEMY_DATABASE_URI": config.database_url,
-        "SQLALCHEMY_ENGINE_OPTIONS": {
-            "pool_size": config.pool_size,
-            "max_overflow": 0,
-            "pool_timeout": 10,
-            "pool_events": [(require_alive, "checkout")],
-            "connect_args": {"options": "-c timezone=utc", "connect_timeout": 5},
+        "SQLALCHEMY_ENGINE_OPTIONS": connections,
+        # Connections whose statements commit themselves, for `db.transaction`.
+        "SQLALCHEMY_BINDS": {
+            ALONE: {
+                **connections,
+                "url": config.database_url,
+                "isolation_level": "AUTOCOMMIT",
+                "pool_reset_on_return": None,
+            }
         },
         "BABEL_DEFAULT_LOCALE": locale.DEFAULT,
         "BABEL_TRANSLATION_DIRECTORIES": str(ROOT / "translations"),

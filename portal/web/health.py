@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import prometheus_client as prometheus
 from flask import Blueprint, Flask, Response, current_app, g, jsonify, request
@@ -16,6 +17,7 @@ from portal.db import transaction
 from portal.web import access
 
 blueprint = Blueprint("health", __name__)
+answered_log = log.get("portal.access")
 
 
 @blueprint.get("/healthz")
@@ -85,6 +87,17 @@ class Metrics:
             "monban_request_seconds", "Time to answer.", ["endpoint"], registry=self.registry
         )
         self.registry.register(_Work())
+        self._of = lru_cache(maxsize=1024)(self._labelled)
+
+    def answered(self, endpoint: str, status: int, seconds: float) -> None:
+        count, took = self._of(endpoint, status)
+        count.inc()
+        took.observe(seconds)
+
+    def _labelled(
+        self, endpoint: str, status: int
+    ) -> tuple[prometheus.Counter, prometheus.Histogram]:
+        return self.answers.labels(endpoint, status), self.seconds.labels(endpoint)
 
 
 class _Work(Collector):
@@ -119,10 +132,9 @@ def count(response: Response) -> Response:
     now = time.perf_counter()
     seconds = now - g.get("began", now)
     seen: Metrics = current_app.extensions["monban.metrics"]
-    seen.answers.labels(endpoint, response.status_code).inc()
-    seen.seconds.labels(endpoint).observe(seconds)
+    seen.answered(endpoint, response.status_code, seconds)
     if endpoint != "static":
-        log.get("portal.access").info(
+        answered_log.info(
             "answered",
             method=request.method,
             endpoint=endpoint,

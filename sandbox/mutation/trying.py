@@ -134,7 +134,8 @@ class Trier:
         from portal.db import db
 
         with self.app.app_context():
-            db.engine.dispose()
+            for engine in db.engines.values():
+                engine.dispose()
         doorbell.connection().connection_pool.disconnect()
 
     def _try_all(self, mutants: list[Mutant]) -> None:

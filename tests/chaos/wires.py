@@ -22,9 +22,9 @@ PATIENCE = 30
 Moment = Literal["before", "after"]
 
 
-def engine_of(app: Flask) -> Engine:
+def engines_of(app: Flask) -> list[Engine]:
     with app.app_context():
-        return db.engine
+        return list(db.engines.values())
 
 
 class Cuts:
@@ -137,18 +137,20 @@ def _close(wire: socket.socket) -> None:
 @contextmanager
 def through(host: str, app: Flask) -> Iterator[None]:
     """The app finds PostgreSQL's socket in this folder meanwhile."""
-    engine = engine_of(app)
+    engines = engines_of(app)
 
     def redirect(_: Any, __: Any, ___: Any, named: dict[str, Any]) -> None:
         named["host"] = host
 
-    event.listen(engine, "do_connect", redirect)
-    engine.dispose()
+    for engine in engines:
+        event.listen(engine, "do_connect", redirect)
+        engine.dispose()
     try:
         yield
     finally:
-        event.remove(engine, "do_connect", redirect)
-        engine.dispose()
+        for engine in engines:
+            event.remove(engine, "do_connect", redirect)
+            engine.dispose()
 
 
 def counted(run: Callable[[], object], app: Flask, owner: Owner) -> int:

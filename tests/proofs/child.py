@@ -33,7 +33,7 @@ from werkzeug.serving import make_server
 
 from app import create_app
 from portal import clock, letters
-from portal.db import db
+from portal.db import ALONE, db
 from portal.edges.channels import channels
 from portal.jobs import drain
 from portal.jobs.house import House, open_house
@@ -86,7 +86,7 @@ class Stops:
 
 def watch_database(app: Flask, stops: Stops, line: Line) -> None:
     with app.app_context():
-        engine = db.engine
+        engine, alone = db.engine, db.engines[ALONE]
     ending = threading.local()
 
     def begin(wire: Any) -> None:
@@ -96,6 +96,9 @@ def watch_database(app: Flask, stops: Stops, line: Line) -> None:
         stops.reach("before", statement)
 
     def after(wire: Any, statement: str) -> None:
+        if wire.engine is alone:
+            stops.reach("committed", statement)
+            return
         wire.info.setdefault("statements", []).append(statement)
         stops.reach("after", statement)
 
@@ -199,8 +202,9 @@ def load() -> dict[str, Home]:
         config, held = app.extensions["monban.config"], app.extensions["monban.providers"]
         homes[mode] = Home(app, House(config, held, channels(config), context=app.app_context))
         with app.app_context():
-            db.engine.connect().close()
-            db.engine.dispose()
+            for engine in db.engines.values():
+                engine.connect().close()
+                engine.dispose()
     warm()
     return homes
 
