@@ -10,7 +10,7 @@ UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 # Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run reset test walkthrough proofs sabotage mutants bench check fix translations docs lock
+.PHONY: help setup run reset test walkthrough proofs sabotage mutants bench bench-peers check fix translations docs lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
@@ -21,6 +21,7 @@ help:
 	@echo 'make sabotage      break a promise at a time and see which check turns red'
 	@echo 'make mutants       small faults in what decides: which of them no test sees; ARGS="verbs/stays"'
 	@echo 'make bench         what it costs beside a hand-written loop; ARGS="events outbox"'
+	@echo 'make bench-peers   what two well-known libraries take for the like'
 	@echo 'make check         lint, types, layers, templates, translations, migrations'
 	@echo 'make fix           format, and fix what the linter can'
 	@echo 'make translations  bring new messages into the catalogues'
@@ -57,6 +58,9 @@ mutants: setup
 bench: setup
 	@exec $(OURS) -m benchmarks $(ARGS)
 
+bench-peers: setup
+	@exec $(OURS) -m benchmarks.peers
+
 check: setup
 	@exec $(OURS) -m sandbox.check
 
@@ -74,6 +78,7 @@ docs: setup
 lock: setup
 	@$(UV) pyproject.toml -o requirements/app.lock
 	@$(UV) pyproject.toml --group dev -c requirements/app.lock -o requirements/all.lock
+	@$(UV) --group peers -o requirements/peers.lock
 	@$(UV) --group node -o requirements/node.lock
 	@$(UV) --group uv -o requirements/uv.lock
 	@npm install --package-lock-only --ignore-scripts --silent

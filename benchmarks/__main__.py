@@ -30,17 +30,9 @@ def main(wanted: list[str]) -> None:
             for name in wanted or MEASURES:
                 for figure in MEASURES[name](ground):
                     figures.append(replace(figure, name=f"{figure.name}, {size}"))
-                    print(_row(figures[-1]), flush=True)
+                    print(figures[-1].line(), flush=True)
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps({one.name: one.record() for one in figures}, indent=2) + "\n")
-
-
-def _row(figure: Figure) -> str:
-    said = "" if figure.statements is None else f"{figure.statements:.2f} statements"
-    return (
-        f"{figure.name:<54} ours {figure.ours:>8.1f}  floor {figure.floor:>8.1f} {figure.unit:<9}"
-        f" ratio {figure.ratio:.2f}  {said}"
-    )
 
 
 if __name__ == "__main__":

@@ -21,11 +21,11 @@ EVENTS = 150
 
 
 def measure(ground: Ground) -> list[Figure]:
-    house = _house(ground)
+    house = worker(ground)
 
     def ours() -> Any:
         stored(ground, paid(ground, EVENTS))
-        return lambda: _drain(house)
+        return lambda: drain(house)
 
     def floor() -> Any:
         stored(ground, paid(ground, EVENTS))
@@ -34,7 +34,7 @@ def measure(ground: Ground) -> list[Figure]:
     return [rates(ground, "webhook events applied", EVENTS, ours, floor)]
 
 
-def _house(ground: Ground) -> House:
+def worker(ground: Ground) -> House:
     """No provider is asked: what an event says is in the event."""
     nobody = cast("Any", None)
     held = Providers(nobody, nobody)
@@ -42,7 +42,7 @@ def _house(ground: Ground) -> House:
     return House(config, held, Channels(nobody, nobody), nullcontext)
 
 
-def _drain(house: House) -> None:
+def drain(house: House) -> None:
     while events.apply_due(house):
         pass
 

@@ -28,6 +28,8 @@ class Ground:
     app: Flask
     env: dict[str, str]
     """Every setting of the portal, for processes beside this one."""
+    server_url: str
+    """Of the server's own maker, for databases beside the portal's."""
     app_url: str
     """libpq's URL of the portal's own role: its row policies and guards hold for the floor too."""
     owner: psycopg.Connection
@@ -53,7 +55,7 @@ def opened(past: int) -> Iterator[Ground]:
                 _past(owner, house, past)
                 app_url = _libpq(env["DATABASE_URL"])
                 with made.app_context():
-                    yield Ground(made, env, app_url, owner, house, Path(folder))
+                    yield Ground(made, env, server.url, app_url, owner, house, Path(folder))
         finally:
             server.stop()
             queue.stop()

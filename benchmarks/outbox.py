@@ -10,7 +10,7 @@ from uuid import uuid4
 import psycopg
 
 from benchmarks.ground import Ground, arrivals
-from benchmarks.pair import Figure, rates
+from benchmarks.pair import Figure, Work, rates
 from portal.edges.channels import Channels
 from portal.edges.mail.adapter import SmtpMail
 from portal.edges.mail.port import MailMessage
@@ -39,19 +39,20 @@ def measure(ground: Ground) -> list[Figure]:
 
 
 def _compared(ground: Ground, name: str, mail: Any) -> Figure:
-    nobody = cast("Any", None)
-    config = ground.app.extensions["monban.config"]
-    house = House(config, Providers(nobody, nobody), Channels(mail, nobody), nullcontext)
-
-    def ours() -> Any:
-        waiting(ground, MESSAGES)
-        return lambda: _dispatch(house)
-
-    def floor() -> Any:
+    def floor() -> Work:
         waiting(ground, MESSAGES)
         return lambda: _loop(ground.app_url, mail)
 
-    return rates(ground, name, MESSAGES, ours, floor)
+    return rates(ground, name, MESSAGES, lambda: sending(ground, mail), floor)
+
+
+def sending(ground: Ground, mail: Any) -> Work:
+    """One worker sends what waits, through this `mail`."""
+    nobody = cast("Any", None)
+    config = ground.app.extensions["monban.config"]
+    house = House(config, Providers(nobody, nobody), Channels(mail, nobody), nullcontext)
+    waiting(ground, MESSAGES)
+    return lambda: _dispatch(house)
 
 
 def _dispatch(house: House) -> None:

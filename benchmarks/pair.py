@@ -32,6 +32,13 @@ class Figure:
     def record(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if key != "name"}
 
+    def line(self) -> str:
+        said = "" if self.statements is None else f"{self.statements:.2f} statements"
+        return (
+            f"{self.name:<54} ours {self.ours:>8.1f}  floor {self.floor:>8.1f} {self.unit:<9}"
+            f" ratio {self.ratio:.2f}  {said}"
+        )
+
 
 def rates(
     ground: Ground,

@@ -80,7 +80,7 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("The fate of a payment is not known yet. It has to be asked for first."),
     ),
-    "PAYMENT_RESOLVED": (APPLIED, _l("The fate of the payment is known now.")),
+    "PAYMENT_RESOLVED": (("applied", "noop"), _l("The fate of the payment is known now.")),
     "PAYMENT_STILL_UNKNOWN": (REFUSED, _l("The payment provider could not tell yet.")),
     "PAYMENT_NOT_THERE": (
         REFUSED,

@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+PEERS = ROOT / "build" / "peers"
 PYTHON = VENV / "bin" / "python"
 LOCKS = ROOT / "requirements"
 VENDOR = ROOT / "portal" / "web" / "static" / "vendor"
@@ -41,13 +42,13 @@ def set_up() -> None:
         compiled_translations()
 
 
-def virtual_environment() -> None:
-    if runs(PYTHON, "import sys, pip; assert sys.version_info >= (3, 11)"):
+def virtual_environment(folder: Path = VENV) -> None:
+    if runs(python_of(folder), "import sys, pip; assert sys.version_info >= (3, 11)"):
         return
-    say("making .venv")
-    shutil.rmtree(VENV, ignore_errors=True)
+    say(f"making {folder.relative_to(ROOT)}")
+    shutil.rmtree(folder, ignore_errors=True)
     command(
-        [sys.executable, "-m", "venv", str(VENV)],
+        [sys.executable, "-m", "venv", str(folder)],
         "this Python cannot make a virtual environment (on Debian: apt-get install python3-venv)",
     )
 
@@ -58,23 +59,28 @@ def python_packages() -> None:
         return
     say("installing Python packages")
     pip_install("uv.lock")
-    # uv is many times faster; pip remains for a machine whose index only pip is told about.
-    if not succeeds(
-        [
-            str(VENV / "bin" / "uv"),
-            "pip",
-            "install",
-            "--quiet",
-            "--require-hashes",
-            "--python",
-            str(PYTHON),
-            "-r",
-            str(LOCKS / "all.lock"),
-        ]
-    ):
-        pip_install("all.lock")
+    install("all.lock")
     warm_up()
     renew(stamp, locks)
+
+
+def peers() -> None:
+    """What `make bench-peers` measures beside us lives by itself: it brings other versions."""
+    stamp, locks = PEERS / ".packages", [LOCKS / "peers.lock"]
+    if is_fresh(stamp, locks):
+        return
+    virtual_environment(PEERS)
+    say("installing the peers")
+    install("peers.lock", PEERS)
+    renew(stamp, locks)
+
+
+def install(lock: str, folder: Path = VENV) -> None:
+    """uv is many times faster; pip remains for a machine whose index only pip is told about."""
+    uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--require-hashes"]
+    chosen = ["--python", str(python_of(folder)), "-r", str(LOCKS / lock)]
+    if not succeeds([*uv, *chosen]):
+        pip_install(lock, folder)
 
 
 def warm_up() -> None:
@@ -178,10 +184,14 @@ def command(argv: Sequence[str], complaint: str, env: dict[str, str] | None = No
     return done.stdout
 
 
-def pip_install(lock: str) -> None:
+def python_of(folder: Path) -> Path:
+    return folder / "bin" / "python"
+
+
+def pip_install(lock: str, folder: Path = VENV) -> None:
     command(
         [
-            str(PYTHON),
+            str(python_of(folder)),
             "-m",
             "pip",
             "install",

@@ -11,6 +11,7 @@ from portal.models import Divergence, Payment, Refund
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.verbs import payment_answers, refund_answers
 from portal.verbs.desk import Desk
+from portal.verbs.healing import AGREEMENT, heal
 
 NO_SUCH = "resource_missing"
 """The provider's own word that it has no such thing. Any other refusal proves nothing."""
@@ -39,6 +40,10 @@ def ask_lost_payment(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
         return Refused(Code.NOT_FOUND)
     if _intent(desk, payment.intent_id) is not None:
         return payment_answers.resolve(desk, actor, payment.id)
+    if payment.state == "canceled":
+        with desk.transaction() as tx:
+            heal(tx, row.id, AGREEMENT)
+        return Noop(Code.PAYMENT_RESOLVED, subject=payment.id)
     if payment.state != "open":
         return Refused(Code.PAYMENT_NOT_THERE)
     with desk.transaction() as tx:

@@ -16,7 +16,7 @@ from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner
 from tests.verbs.books import another_writes, intent_there, put_payment, put_refund
-from tests.verbs.test_differences import OPEN, by_its_verb, ended, put, row_of
+from tests.verbs.test_differences import AGREED, OPEN, by_its_verb, ended, put, row_of
 
 
 def unpaid(owner: Owner, stay: Booked, intent: str | None) -> UUID:
@@ -67,6 +67,17 @@ def test_an_attempt_at_an_intent_that_never_was_is_over(
     assert its_records(owner, payment) == [
         ("resolve", "provider_canceled", "open", "canceled", cast.sato.name)
     ]
+
+
+def test_an_attempt_that_is_over_on_both_sides_is_no_difference_any_more(
+    cast: Cast, owner: Owner, worker: House, stripe: StandIn
+) -> None:
+    """The first press was cut off after the attempt was over, and is made again."""
+    payment = put_payment(owner, cast.book(), state="canceled", intent_id="pi_never_was")
+    row = put(cast, owner, "payment_not_there", payment, payment_id=payment)
+    said = divergences.resolve(worker.desk(cast.tokyo.id), cast.sato.actor, row)
+    assert said == Noop(Code.PAYMENT_RESOLVED, subject=payment)
+    assert (its_records(owner, payment), ended(owner, row)) == ([], AGREED)
 
 
 @pytest.mark.parametrize("state", ["succeeded", "refund_owed", "refunded"])
