@@ -73,7 +73,9 @@ def test_an_attempt_that_is_over_on_both_sides_is_no_difference_any_more(
     cast: Cast, owner: Owner, worker: House, stripe: StandIn
 ) -> None:
     """The first press was cut off after the attempt was over, and is made again."""
-    payment = put_payment(owner, cast.book(), state="canceled", intent_id="pi_never_was")
+    payment = put_payment(
+        owner, cast.book(), state="canceled", intent_id="pi_never_was", succeeded_at=None
+    )
     row = put(cast, owner, "payment_not_there", payment, payment_id=payment)
     said = divergences.resolve(worker.desk(cast.tokyo.id), cast.sato.actor, row)
     assert said == Noop(Code.PAYMENT_RESOLVED, subject=payment)
