@@ -22,10 +22,16 @@ from portal.verbs.payment_answers import PROVIDER
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, deliver, events, pay, receive, recorded, work
+from tests.verbs.books import another_writes
 from tests.verbs.nearby import Nearby
 from tests.verbs.test_stays import balance, do
 
 CREATE = "^/v1/payment_intents$"
+ATTEMPT = """
+    insert into payments (facility_id, purpose, subject_id, stay_id, attempt, amount, currency,
+        state, idempotency_key)
+    values (%s, 'reservation_balance', %s, %s, 7, 6000, 'JPY', 'open', 'another writer')
+"""
 HOUR = timedelta(hours=1)
 
 
@@ -1111,3 +1117,15 @@ def test_an_open_attempt_without_an_intent_is_given_up_by_whom_asked(
         *("resolve", "provider_canceled", "open", "canceled"),
         *("staff", cast.sato.name),
     )
+
+
+def test_a_writer_who_held_no_stay_is_met_at_the_schema(
+    worker: House, cast: Cast, owner: Owner, stripe: StandIn
+) -> None:
+    """Two attempts at once are kept apart by the stay's lock; were one to write without it, the
+    unique key refuses the second, and nothing is asked of the provider for it."""
+    stay = cast.book()
+    with another_writes(owner, ATTEMPT, stay.facility_id, stay.id, stay.id):
+        assert open_payment(worker, cast, stay) == Refused(Code.PAYMENT_PENDING)
+    assert attempts(owner) == [("open", 6000, False)]
+    assert intents(stripe) == []
