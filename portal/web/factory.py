@@ -128,6 +128,8 @@ def create_app(config: Config) -> Flask:
         template_folder=str(ROOT / "templates"),
         static_folder=str(ROOT / "portal/web/static"),
     )
+    # An address is as it is written: to mend `//`, a post would be sent on before it is looked at.
+    app.url_map.merge_slashes = False
     app.session_interface = Sessions()
     app.config.from_mapping(settings(config))
     app.extensions["monban.config"] = config

@@ -104,6 +104,15 @@ def test_an_unknown_link_is_an_address_that_never_was(trial_cast: Cast, token):
     audit(unknown, client)
 
 
+@pytest.mark.parametrize(
+    "way", ["/g//evil.example/pay", "/g/%2F%2Fevil.example/pay", "//staff/stays"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_address_is_not_mended_by_a_redirect(client, method, way):
+    """To be sent on, a post would have to be answered before its token is looked at."""
+    assert client.open(f"http://localhost{way}", method=method).status_code == 404
+
+
 def test_a_link_opens_its_own_house_only(trial_cast: Cast):
     tokyo = trial_cast.book(trial_cast.tokyo, trial_cast.hanako)
     osaka = trial_cast.book(trial_cast.osaka, trial_cast.emma)
