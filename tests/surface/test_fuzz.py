@@ -1,7 +1,7 @@
 """Every address, method and person of the URL map, with values that nobody means well with.
 
 A new route joins by itself: the URL map is walked, forms are read off the pages, and the names of
-arguments and fields from the code. MONBAN_FUZZ_ROUNDS makes it longer, MONBAN_FUZZ_SEED another.
+arguments and fields from the code. MONBAN_FUZZ_SEED makes it another.
 """
 
 import os
@@ -22,13 +22,15 @@ from portal import clock
 from portal.web import access
 from sandbox.stripe.signing import header as signature
 from tests.conftest import SECRETS
+from tests.figures import Figure
 from tests.outside import Owner
 from tests.surface.nasty import MARK, Asked, Nasty
 from tests.surface.world import UUIDS, Role, World
 from tests.web.audit import JAPANESE, audit, by_id, main_of, words
 from tests.web.staff.houses import FrontDesk
 
-ROUNDS = int(os.environ.get("MONBAN_FUZZ_ROUNDS", "1"))
+ROUNDS = 10
+"""More than 20,000 requests; of them one round is the share."""
 SEED = os.environ.get("MONBAN_FUZZ_SEED", "monban")
 METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST")
 TAKEN_TIMES = 2
@@ -242,11 +244,22 @@ def _hearing(app: Flask, raised: list[str]) -> Iterator[None]:
         got_request_exception.disconnect(hear, app)
 
 
-def test_fuzz_without_a_token_nothing_is_written(fuzz: Fuzz) -> None:
+@pytest.fixture
+def rounds(whole: bool) -> int:
+    return ROUNDS if whole else 1
+
+
+def counted(fuzz: Fuzz, figure: Figure) -> None:
+    assert not fuzz.faults, "\n\n".join(fuzz.faults)
+    figure("fuzz", requests=fuzz.asked, faults=len(fuzz.faults))
+
+
+@pytest.mark.proof
+def test_fuzz_without_a_token_nothing_is_written(fuzz: Fuzz, rounds: int, figure: Figure) -> None:
     """Whatever is asked without a valid token of the very session, by whomever: no row changes."""
     world = fuzz.world
     before = world.digest()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for rule in fuzz.rules:
             methods = [m for m in METHODS for _ in range(TAKEN_TIMES if fuzz.takes(rule, m) else 1)]
             for role in world.roles.values():
@@ -259,7 +272,7 @@ def test_fuzz_without_a_token_nothing_is_written(fuzz: Fuzz) -> None:
                 now = world.digest()
                 changed = [name for name in now if now[name] != before[name]]
                 assert not changed, f"{role.name} wrote {changed} at {rule}, seed {SEED}"
-    assert not fuzz.faults, "\n\n".join(fuzz.faults)
+    counted(fuzz, figure)
 
 
 def _unproven(fuzz: Fuzz, role: Role, rule: str, method: str, known: dict[str, list[str]]) -> Asked:
@@ -282,10 +295,13 @@ def _unproven(fuzz: Fuzz, role: Role, rule: str, method: str, known: dict[str, l
     return asked
 
 
-def test_fuzz_with_a_token_or_a_signature_stays_in_its_house(fuzz: Fuzz) -> None:
+@pytest.mark.proof
+def test_fuzz_with_a_token_or_a_signature_stays_in_its_house(
+    fuzz: Fuzz, rounds: int, figure: Figure
+) -> None:
     """Forms that the sender is entitled to send, spoilt: refused or done, and only at home."""
     world = fuzz.world
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         fuzz.look_again()
         for rule in [rule for rule in fuzz.rules if fuzz.takes(rule, "POST")]:
             for role in world.roles.values():
@@ -302,8 +318,8 @@ def test_fuzz_with_a_token_or_a_signature_stays_in_its_house(fuzz: Fuzz) -> None
                 assert world.digest(away) == before, f"{role.name} wrote elsewhere at {rule}"
     assert fuzz.statuses[303] > 20, fuzz.statuses
     assert fuzz.statuses[422] > 20, fuzz.statuses
-    _from_the_provider(fuzz)
-    assert not fuzz.faults, "\n\n".join(fuzz.faults)
+    _from_the_provider(fuzz, rounds)
+    counted(fuzz, figure)
 
 
 def _entitled(fuzz: Fuzz, role: Role, rule: str, known: dict[str, list[str]]) -> Asked:
@@ -320,13 +336,13 @@ def _entitled(fuzz: Fuzz, role: Role, rule: str, known: dict[str, list[str]]) ->
     return asked
 
 
-def _from_the_provider(fuzz: Fuzz) -> None:
+def _from_the_provider(fuzz: Fuzz, rounds: int) -> None:
     """Even the provider itself may send anything: an answer for each, and no row but the inbox's.
     The bodies are JSON of all shapes and bytes of none."""
     world = fuzz.world
     fuzz.statuses.clear()
     before = {house: world.digest(house) for house in world.tokens}
-    for _ in range(60 * ROUNDS):
+    for _ in range(60 * rounds):
         nasty = fuzz.nasty(world.roles["nobody"])
         body = _payload(nasty)
         signed = signature(body, SECRETS["STRIPE_WEBHOOK_SECRET"], int(clock.now().timestamp()))
