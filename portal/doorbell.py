@@ -17,25 +17,10 @@ from portal.log import request_id
 Kind = Literal["inbox", "locks", "refunds", "outbox", "payments", "keys"]
 
 KINDS: tuple[Kind, ...] = ("inbox", "locks", "refunds", "outbox", "payments", "keys")
-
-HOUSEKEEPING = "housekeeping"
-"""The queue of what is looked after now and then: nobody rings for it."""
-
-LANES: tuple[tuple[str, ...], ...] = (
-    ("inbox",),
-    ("locks", "keys"),
-    ("refunds", "payments"),
-    ("outbox",),
-    (HOUSEKEEPING,),
-)
-"""Each is served by a process of its own: a mail server that does not answer holds up no door, and
-a long comparison of the books no refund."""
+"""In the order in which a worker serves them: doors and money before words."""
 
 FLAG_SECONDS = 10
-NO_TIMEOUT = -1
-"""RQ would break into a job wherever it is: between a mail that was accepted and the mark that it
-was. Every call has its own time limit, and `drain` its own end."""
-
+JOB_TIMEOUT_SECONDS = 120
 RESULT_SECONDS = 60
 
 _redis: "Redis | None" = None
@@ -53,9 +38,8 @@ def connection() -> Redis:
     return _redis
 
 
-def queue(name: str) -> Queue:
-    """That of a kind, or of housekeeping."""
-    return Queue(name, connection=connection(), default_timeout=NO_TIMEOUT)
+def queue(kind: Kind) -> Queue:
+    return Queue(kind, connection=connection(), default_timeout=JOB_TIMEOUT_SECONDS)
 
 
 def ring(kind: Kind) -> bool:
