@@ -39,6 +39,11 @@ def watch(
     return patch.object(Tx, "_send", watched)
 
 
+def sqlstate(fault: Exception) -> str | None:
+    """PostgreSQL's own word for what went wrong; None where it is not its."""
+    return getattr(getattr(fault, "orig", None), "sqlstate", None)
+
+
 @contextmanager
 def statements() -> Iterator[list[str]]:
     """Every statement that the portal sends meanwhile, in this process."""

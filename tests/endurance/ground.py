@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from flask import Flask
-from sqlalchemy import event
 
 from portal.db import db, transaction
 from portal.jobs.house import House
@@ -16,6 +15,7 @@ from portal.move import TABLES
 from portal.outcome import Applied
 from portal.verbs import payments
 from sandbox.stripe.testing import StandIn
+from sandbox.watch import sqlstate, watch
 from tests.cast import Booked, Cast
 from tests.conftest import KEPT
 from tests.outside import Owner, pay
@@ -128,20 +128,11 @@ def moves(owner: Owner, subject: UUID) -> list[str]:
 
 
 @contextmanager
-def sqlstates(app: Flask) -> Iterator[list[str]]:
-    """The SQLSTATE of every error that PostgreSQL answers the app with meanwhile."""
+def sqlstates() -> Iterator[list[str]]:
+    """The SQLSTATE of every error with which PostgreSQL answers a statement meanwhile."""
     heard: list[str] = []
-
-    def note(context: Any) -> None:
-        heard.append(str(getattr(context.original_exception, "sqlstate", None)))
-
-    with app.app_context():
-        engine = db.engine
-    event.listen(engine, "handle_error", note)
-    try:
+    with watch(fault=lambda reason: heard.append(str(sqlstate(reason)))):
         yield heard
-    finally:
-        event.remove(engine, "handle_error", note)
 
 
 def only_read_committed(app: Flask, patch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ from portal.db import ALONE, db
 from portal.edges.channels import channels
 from portal.jobs import drain
 from portal.jobs.house import House, open_house
-from sandbox.watch import watch
+from sandbox.watch import sqlstate, watch
 
 
 class Line:
@@ -107,7 +107,7 @@ def watch_database(app: Flask, stops: Stops, line: Line) -> None:
         stops.reach("commit", *ending.statements)
 
     def fault(reason: Exception) -> None:
-        line.say("fault", sqlstate=getattr(getattr(reason, "orig", None), "sqlstate", None))
+        line.say("fault", sqlstate=sqlstate(reason))
 
     watch(before, after, fault).start()
     event.listen(engine, "begin", begin)
