@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import nullcontext
-from typing import Any, cast
+from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 
-from benchmarks.ground import Ground, arrivals
+from benchmarks.ground import Ground, arrivals, worker
 from benchmarks.pair import Figure, rates
-from portal.edges.channels import Channels
-from portal.edges.providers import Providers
 from portal.jobs import events
 from portal.jobs.house import House
 
@@ -32,14 +29,6 @@ def measure(ground: Ground) -> list[Figure]:
         return lambda: _loop(ground.app_url)
 
     return [rates(ground, "webhook events applied", EVENTS, ours, floor)]
-
-
-def worker(ground: Ground) -> House:
-    """No provider is asked: what an event says is in the event."""
-    nobody = cast("Any", None)
-    held = Providers(nobody, nobody)
-    config = ground.app.extensions["monban.config"]
-    return House(config, held, Channels(nobody, nobody), nullcontext)
 
 
 def drain(house: House) -> None:

@@ -7,15 +7,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
 from flask import Flask
 
 from portal import config, seal
+from portal.edges.channels import Channels
+from portal.edges.providers import Providers
+from portal.jobs.house import House
 from portal.web import factory
 from sandbox import parts
 
@@ -155,6 +159,13 @@ _PAST = (
     from past
     """,
 )
+
+
+def worker(ground: Ground, mail: Any = None) -> House:
+    """No provider is asked: what an event says is in the event. Without a mail nothing is sent."""
+    nobody = cast("Any", None)
+    config = ground.app.extensions["monban.config"]
+    return House(config, Providers(nobody, nobody), Channels(mail, nobody), nullcontext)
 
 
 def spaces_of(owner: psycopg.Connection, house: UUID, prefix: str, many: int) -> list[UUID]:

@@ -3,18 +3,15 @@ claims fifty and marks each."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import psycopg
 
-from benchmarks.ground import Ground, arrivals
+from benchmarks.ground import Ground, arrivals, worker
 from benchmarks.pair import Figure, Work, rates
-from portal.edges.channels import Channels
 from portal.edges.mail.adapter import SmtpMail
 from portal.edges.mail.port import MailMessage
-from portal.edges.providers import Providers
 from portal.jobs import messages
 from portal.jobs.house import House
 from sandbox.mail import MailSink
@@ -48,9 +45,7 @@ def _compared(ground: Ground, name: str, mail: Any) -> Figure:
 
 def sending(ground: Ground, mail: Any) -> Work:
     """One worker sends what waits, through this `mail`."""
-    nobody = cast("Any", None)
-    config = ground.app.extensions["monban.config"]
-    house = House(config, Providers(nobody, nobody), Channels(mail, nobody), nullcontext)
+    house = worker(ground, mail)
     waiting(ground, MESSAGES)
     return lambda: _dispatch(house)
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks import events, outbox
-from benchmarks.ground import Ground, opened
+from benchmarks.ground import Ground, opened, worker
 from benchmarks.outbox import Swallowed
 from benchmarks.pair import Figure, Work, rates
 from portal import inbox
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _djstripe(ground: Ground) -> Iterator[Figure]:
-    house = events.worker(ground)
+    house = worker(ground)
     with peer(ground, "djstripe") as other:
 
         def theirs(verb: str) -> Work:

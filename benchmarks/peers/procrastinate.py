@@ -30,9 +30,8 @@ async def _drain() -> None:
         await app.run_worker_async(wait=False, concurrency=1, install_signal_handlers=False)
 
 
-def give(many: int) -> int:
+def give(many: int) -> None:
     asyncio.run(_give(many))
-    return many
 
 
 def drain() -> None:

@@ -35,6 +35,8 @@ from tests.outside import Owner, events, pay, receive, recorded
 from tests.web.audit import form_data
 from tests.web.test_hooks_stripe import header
 
+pytestmark = pytest.mark.proof
+
 WORDS = "ただいまご利用いただけません"
 
 

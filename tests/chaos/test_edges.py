@@ -26,6 +26,8 @@ from tests.chaos.operations import OPERATIONS, Operation
 from tests.chaos.scene import Scene
 from tests.outside import Owner
 
+pytestmark = pytest.mark.proof
+
 SHARE = 12
 """Of so many faults one is met in the short run, and by the next operation the next one."""
 

@@ -27,6 +27,8 @@ from tests.outside import Owner
 from tests.web.audit import audit, form_data
 from tests.web.test_hooks_stripe import header
 
+pytestmark = pytest.mark.proof
+
 PATIENCE = 60
 """Seconds. The sweeps come every ten; a busy machine may be late."""
 

@@ -15,6 +15,8 @@ from tests.cast import Booked
 from tests.outside import Owner
 from tests.web.staff.houses import FrontDesk, desk_app, front, notice, page, send, shown
 
+pytestmark = pytest.mark.proof
+
 __all__ = ["desk_app", "front"]
 
 PAGE = "/staff/attention"
