@@ -62,6 +62,23 @@ def test_what_a_machine_is_told_is_no_page_and_is_not_kept(client, path):
     assert re.fullmatch(r"[0-9a-f]{32}", answered.headers["X-Request-Id"])
 
 
+def test_the_frame_of_pages_is_not_for_machines(app, client, monkeypatch):
+    """Nobody counts how often a provider comes, or looks for its session."""
+    seen = []
+    frame = {
+        "before_request_funcs": lambda: seen.append("before"),
+        "after_request_funcs": lambda response: seen.append("after") or response,
+        "teardown_request_funcs": lambda _: seen.append("teardown"),
+    }
+    for name, function in frame.items():
+        monkeypatch.setitem(getattr(app, name), None, [function])
+    assert client.get("/healthz").status_code == 200
+    assert client.post("/webhooks/stripe").status_code == 400
+    assert seen == []
+    client.get("/static/monban.css").close()
+    assert seen == ["before", "after", "teardown"]
+
+
 def test_a_request_id_is_never_taken_from_outside(client):
     theirs = "0" * 32
     one = client.get("/healthz", headers={"X-Request-Id": theirs}).headers["X-Request-Id"]
