@@ -17,10 +17,25 @@ from portal.log import request_id
 Kind = Literal["inbox", "locks", "refunds", "outbox", "payments", "keys"]
 
 KINDS: tuple[Kind, ...] = ("inbox", "locks", "refunds", "outbox", "payments", "keys")
-"""In the order in which a worker serves them: doors and money before words."""
+
+HOUSEKEEPING = "housekeeping"
+"""The queue of what is looked after now and then: nobody rings for it."""
+
+LANES: tuple[tuple[str, ...], ...] = (
+    ("inbox",),
+    ("locks", "keys"),
+    ("refunds", "payments"),
+    ("outbox",),
+    (HOUSEKEEPING,),
+)
+"""Each is served by a process of its own: a mail server that does not answer holds up no door, and
+a long comparison of the books no refund."""
 
 FLAG_SECONDS = 10
-JOB_TIMEOUT_SECONDS = 120
+NO_TIMEOUT = -1
+"""RQ would break into a job wherever it is: between a mail that was accepted and the mark that it
+was. Every call has its own time limit, and `drain` its own end."""
+
 RESULT_SECONDS = 60
 
 _redis: "Redis | None" = None
@@ -38,8 +53,9 @@ def connection() -> Redis:
     return _redis
 
 
-def queue(kind: Kind) -> Queue:
-    return Queue(kind, connection=connection(), default_timeout=JOB_TIMEOUT_SECONDS)
+def queue(name: str) -> Queue:
+    """That of a kind, or of housekeeping."""
+    return Queue(name, connection=connection(), default_timeout=NO_TIMEOUT)
 
 
 def ring(kind: Kind) -> bool:

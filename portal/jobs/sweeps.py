@@ -8,7 +8,7 @@ from rq.cron import CronScheduler
 
 from portal import doorbell, inbox, log
 from portal.db import transaction
-from portal.doorbell import KINDS, Kind
+from portal.doorbell import HOUSEKEEPING, KINDS, Kind
 from portal.jobs.catch_up import fetch_missed
 from portal.jobs.drain import drain
 from portal.jobs.house import at_work
@@ -29,9 +29,6 @@ PRUNE_SECONDS = 3600
 RECONCILE_SECONDS = 3600
 KEEP_COMPLETED = timedelta(days=30)
 
-QUEUE: Kind = "payments"
-"""Where the housekeeping jobs wait."""
-
 
 def scheduler(connection: Redis) -> CronScheduler:
     """A job that waits longer than its interval is dropped: the next one does the same work, so a
@@ -39,14 +36,14 @@ def scheduler(connection: Redis) -> CronScheduler:
     cron = CronScheduler(connection)
     for kind in KINDS:
         _every(cron, EVERY[kind], kind, drain, kind)
-    _every(cron, CATCH_UP_SECONDS, QUEUE, catch_up)
-    _every(cron, PRUNE_SECONDS, QUEUE, prune)
-    _every(cron, RECONCILE_SECONDS, QUEUE, compare)
+    _every(cron, CATCH_UP_SECONDS, HOUSEKEEPING, catch_up)
+    _every(cron, PRUNE_SECONDS, HOUSEKEEPING, prune)
+    _every(cron, RECONCILE_SECONDS, HOUSEKEEPING, compare)
     return cron
 
 
 def _every(
-    cron: CronScheduler, seconds: int, queue: Kind, job: Callable[..., int], *args: str
+    cron: CronScheduler, seconds: int, queue: str, job: Callable[..., int], *args: str
 ) -> None:
     cron.register(
         job,
@@ -54,7 +51,7 @@ def _every(
         args=args,
         interval=seconds,
         ttl=seconds,
-        job_timeout=doorbell.JOB_TIMEOUT_SECONDS,
+        job_timeout=doorbell.NO_TIMEOUT,
         result_ttl=doorbell.RESULT_SECONDS,
         failure_ttl=doorbell.RESULT_SECONDS,
     )

@@ -337,4 +337,18 @@ BREAKS = (
         "set claimed_at",
         ("tests/jobs/test_locks.py",),
     ),
+    Break(
+        "a door waits behind the mail",
+        "portal/doorbell.py",
+        '    ("locks", "keys"),\n    ("refunds", "payments"),\n    ("outbox",),',
+        '    ("outbox", "locks", "keys"),\n    ("refunds",),\n    ("payments",),',
+        ("tests/endurance/test_lanes.py",),
+    ),
+    Break(
+        "a job is broken into wherever it is",
+        "portal/doorbell.py",
+        "NO_TIMEOUT = -1",
+        "NO_TIMEOUT = 120",
+        ("tests/jobs/test_doorbell.py",),
+    ),
 )

@@ -76,8 +76,8 @@ class Workers:
 def two_workers(place: dict[str, str], bell: Bell, folder: Path) -> Iterator[Workers]:
     env = {**place, "REDIS_URL": bell.part.url}
     made = [parts.worker(env, log=folder / f"worker-{number}.log") for number in (1, 2)]
-    redis = Redis.from_url(bell.part.url)
-    assert eventually(lambda: RQWorker.count(connection=redis) == len(made), PATIENCE)
+    redis, lanes = Redis.from_url(bell.part.url), len(made) * len(doorbell.LANES)
+    assert eventually(lambda: RQWorker.count(connection=redis) == lanes, PATIENCE)
     yield Workers(made)
     for worker in made:
         worker.kill()

@@ -26,16 +26,16 @@ SLOW_MACHINE = 20
 
 @pytest.fixture
 def real_worker(place: dict[str, str]) -> Iterator[Part]:
-    """As `python worker.py`: RQ's worker and the scheduler beside it."""
+    """As `python worker.py`: RQ's workers and the scheduler beside them."""
     part = parts.worker(place)
     yield part
     part.kill()
 
 
 def comes_up(worker: Part) -> None:
-    """It has told the queue that it works; from then on its sweeps ring."""
+    """Each lane has told the queue that it works; from then on its sweeps ring."""
     end = time.monotonic() + 60
-    while not doorbell.connection().exists("rq:workers"):
+    while doorbell.connection().scard("rq:workers") < len(doorbell.LANES):
         assert worker.running, worker.last_lines()
         assert time.monotonic() < end, worker.last_lines()
         time.sleep(0.1)

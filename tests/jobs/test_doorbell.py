@@ -61,6 +61,33 @@ def test_each_kind_has_its_own_bell(inside: Flask) -> None:
     assert set(drain.WORK) == set(doorbell.KINDS) == set(sweeps.EVERY)
 
 
+def test_every_kind_and_the_housekeeping_is_served_by_one_lane() -> None:
+    served = [name for lane in doorbell.LANES for name in lane]
+    assert sorted(served) == sorted([*doorbell.KINDS, doorbell.HOUSEKEEPING])
+
+
+def test_no_job_is_broken_into(inside: Flask) -> None:
+    """RQ's time limit would raise wherever a job is, between a mail and its mark as well."""
+    doorbell.ring("outbox")
+    cron = sweeps.scheduler(doorbell.connection())
+    assert {waiting()[0].timeout, *(job.job_options["job_timeout"] for job in cron.get_jobs())} == {
+        -1
+    }
+
+
+def test_a_long_job_gives_way_and_rings_again(
+    cast: Cast, worker: House, mail: MailSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "SECONDS", -1)
+    cast.book()
+    answer(worker, "outbox")  # the first job gives way, the second finds nothing and ends
+    assert (len(waiting()), len(mail.kept)) == (0, 1)
+    cast.book(space="A02")
+    waiting()[0].delete()
+    assert drain.drain("outbox") == 1
+    assert len(waiting()) == 1
+
+
 def test_a_worker_that_looks_lowers_the_flag_first(
     cast: Cast, worker: House, mail: MailSink
 ) -> None:
