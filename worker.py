@@ -12,10 +12,15 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from types import FrameType
 
 from redis.exceptions import RedisError
 from rq import SimpleWorker
+from rq.exceptions import StopRequested
+from rq.worker import WorkerStatus
 
 from app import create_app
 from portal import doorbell, isolation, log
@@ -27,7 +32,26 @@ from portal.jobs.house import House, open_house
 
 RETRY_SECONDS = 2
 LOOK_SECONDS = 1
+ENDING_SECONDS = 60
+"""For a lane that is told to stop: longer than a job gives way in, and its last call takes."""
+
 PR_SET_PDEATHSIG = 1
+
+
+class Lane(SimpleWorker):
+    """RQ's worker, but no signal breaks into a job: RQ speaks to Redis in the handler of the first,
+    and raises at the second. A Redis that is gone is looked for every few seconds."""
+
+    max_connection_wait_time = RETRY_SECONDS
+    told = False
+
+    def request_stop(self, signum: int | None, frame: FrameType | None) -> None:
+        Lane.told = self._stop_requested = True
+        if self.get_state() != WorkerStatus.BUSY:
+            raise StopRequested
+
+    def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
+        self.request_stop(signum, frame)
 
 
 def main() -> int:
@@ -35,22 +59,31 @@ def main() -> int:
     of them ended by itself: whoever started us starts us again."""
     open_for_work(from_environment())
     fork, us = multiprocessing.get_context("fork"), os.getpid()
-    ours = [fork.Process(target=work, args=(lane, us), name=lane[0]) for lane in doorbell.LANES]
-    ours.append(fork.Process(target=sweep, args=(us,), name="sweeps"))
-    for one in ours:
+    lanes = [fork.Process(target=work, args=(lane, us), name=lane[0]) for lane in doorbell.LANES]
+    beside = fork.Process(target=sweep, args=(us,), name="sweeps")
+    for one in (*lanes, beside):
         one.start()
     told: list[int] = []  # not before: a lane would be born deaf to it
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     signal.signal(signal.SIGINT, lambda number, _: told.append(number))
-    while not told and all(one.is_alive() for one in ours):
-        wait([one.sentinel for one in ours], timeout=LOOK_SECONDS)
-    for one in ours:
+    while not told and all(one.is_alive() for one in (*lanes, beside)):
+        wait([one.sentinel for one in (*lanes, beside)], timeout=LOOK_SECONDS)
+    for one in (*lanes, beside):
         if not told and not one.is_alive():
             log.get("worker").error("lane_ended", lane=one.name, exit_code=one.exitcode)
-        one.terminate()
-    for one in ours:
-        one.join()
+    beside.kill()  # it holds nothing
+    end(lanes)
     return 0 if told else 1
+
+
+def end(lanes: Sequence[BaseProcess]) -> None:
+    """Each ends its job first, unless that takes too long."""
+    for lane in lanes:
+        lane.terminate()
+    latest = time.monotonic() + ENDING_SECONDS
+    for lane in lanes:
+        lane.join(max(0, latest - time.monotonic()))
+        lane.kill()
 
 
 def open_for_work(config: Config) -> None:
@@ -66,21 +99,26 @@ def open_for_work(config: Config) -> None:
 
 
 def work(lane: Sequence[str], parent: int) -> None:
-    """Serve one lane. A Redis that is gone is waited for: it holds no work of ours, only rings."""
-    die_with(parent)
-    while True:
-        try:
-            queues = [doorbell.queue(name) for name in lane]
-            SimpleWorker(queues, connection=doorbell.connection()).work(logging_level="WARNING")
-            return
-        except RedisError as fault:
-            log.get("worker").warning("doorbell_unreachable", error=str(fault))
-            time.sleep(RETRY_SECONDS)
+    """Serve one lane until told to stop. RQ's worker also ends, and not always by an error, when
+    Redis is gone at the end of a job; it holds no work of ours, only rings, so it is begun anew."""
+    die_with(parent, signal.SIGTERM)
+    while not Lane.told:
+        with suppress(StopRequested):
+            serve(lane)
+            time.sleep(0 if Lane.told else RETRY_SECONDS)
+
+
+def serve(lane: Sequence[str]) -> None:
+    queues = [doorbell.queue(name) for name in lane]
+    try:
+        Lane(queues, connection=doorbell.connection()).work(logging_level="WARNING")
+    except RedisError as fault:
+        log.get("worker").warning("doorbell_unreachable", lane=lane[0], error=str(fault))
 
 
 def sweep(parent: int) -> None:
-    """RQ's scheduler."""
-    die_with(parent)
+    """RQ's scheduler, until it is killed."""
+    die_with(parent, signal.SIGKILL)
     while True:
         try:
             sweeps.scheduler(doorbell.connection()).start()  # type: ignore[no-untyped-call]
@@ -89,11 +127,10 @@ def sweep(parent: int) -> None:
             time.sleep(RETRY_SECONDS)
 
 
-def die_with(parent: int) -> None:
-    """A killed parent cannot stop its children, so on Linux the kernel does: by the signal at which
-    a lane ends its job first."""
+def die_with(parent: int, how: signal.Signals) -> None:
+    """A killed parent cannot stop its children, so on Linux the kernel does."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, how)
     if os.getppid() != parent:
         sys.exit(0)
 

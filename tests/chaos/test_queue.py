@@ -23,6 +23,7 @@ from sandbox.process import Part
 from sandbox.seam.running import Running, eventually
 from tests.cast import Booked, Cast
 from tests.chaos.test_database import delivery
+from tests.endurance.test_lanes import family
 from tests.outside import Owner
 from tests.web.audit import audit, form_data
 from tests.web.test_hooks_stripe import header
@@ -57,6 +58,13 @@ def bell(folder: Path) -> Iterator[Bell]:
 class Workers:
     def __init__(self, made: list[Part]) -> None:
         self._made = made
+
+    def lanes(self) -> set[int]:
+        """Every process of theirs, their sweeps included."""
+        return {one.pid for made in self._made for one in family(made)}
+
+    def last_lines(self) -> str:
+        return "\n".join(worker.last_lines(40) for worker in self._made)
 
     def stop(self) -> None:
         self._signal(signal.SIGSTOP)
@@ -189,5 +197,31 @@ def test_redis_is_gone_at_the_ring_and_comes_back(
     assert deliver()[0] == 200
     settled(owner, mail, seam, 1)
     completed = "select state = 'completed' from webhook_events"
-    assert eventually(lambda: owner.one(completed), PATIENCE)
+    assert eventually(lambda: owner.one(completed), PATIENCE), workers.last_lines()
     assert deliver() == (200, "duplicate")
+
+
+def test_redis_is_away_at_the_end_of_a_job(
+    cast: Cast,
+    client: FlaskClient,
+    bell: Bell,
+    workers: Workers,
+    mail: MailSink,
+    seam: Running,
+    owner: Owner,
+) -> None:
+    """What was done is done, though RQ cannot book it. The lane goes on when Redis is back, and no
+    other lane is ended for it."""
+    lanes = workers.lanes()
+    mail.slow(2, times=1)
+    stay = cast.book(price=0)
+    doorbell.ring("outbox")
+    begun = "select count(*) from outbox where sending_at is not null"
+    assert eventually(lambda: owner.one(begun) == 1, PATIENCE), workers.last_lines()
+    bell.go()
+    sent = "select count(*) from outbox where sent_at is not null"
+    assert eventually(lambda: owner.one(sent) == 1, PATIENCE), workers.last_lines()
+    bell.come_back()
+    check_in(client, stay)
+    settled(owner, mail, seam, 1)
+    assert workers.lanes() == lanes, workers.last_lines()

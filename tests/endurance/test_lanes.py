@@ -1,7 +1,10 @@
 """Each kind of work has a process of its own: what is slow holds up only its like."""
 
+import os
 import signal
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -84,3 +87,37 @@ def test_one_lane_that_dies_ends_the_worker_and_is_named(at_work: Part) -> None:
     assert at_work.process.wait(PATIENCE) == 1
     assert gone(lanes)()
     assert '"lane": "locks"' in at_work.last_lines()
+
+
+def test_what_rq_stumbles_over_ends_no_lane(
+    cast: Cast, at_work: Part, owner: Owner, seam: Running
+) -> None:
+    """RQ then ends its worker and says nothing to whoever runs it. The lane begins another."""
+    lanes, redis = family(at_work), doorbell.connection()
+    redis.set("rq:job:not-a-job", "")
+    redis.rpush("rq:queue:locks", "not-a-job")
+    assert eventually(lambda: "quitting" in at_work.said(), PATIENCE)
+    assert isinstance(do(cast, stays.admit, cast.book(price=0).id, 1), Applied)
+    assert eventually(lambda: len(codes_on_locks(seam)) == 1, PATIENCE), at_work.last_lines()
+    assert family(at_work) == lanes
+
+
+def test_told_to_stop_while_redis_is_gone_it_ends_its_job_first(
+    cast: Cast, place: dict[str, str], owner: Owner, mail: MailSink, tmp_path: Path
+) -> None:
+    """Told twice, too, as by a terminal and then by whoever runs it."""
+    bell = parts.valkey(tmp_path / "bell")
+    part = parts.worker({**place, "REDIS_URL": bell.url})
+    mail.slow(3, times=1)
+    cast.book(price=0)
+    begun = "select count(*) from outbox where sending_at is not null"
+    assert eventually(lambda: owner.one(begun) == 1, PATIENCE), part.last_lines()
+    lanes = family(part)
+    bell.kill()
+    for _ in range(2):
+        os.killpg(part.process.pid, signal.SIGTERM)
+        time.sleep(1.1)  # sooner, RQ takes the second for the first
+    assert part.process.wait(PATIENCE) == 0
+    assert gone(lanes)()
+    assert owner.one("select count(*) from outbox where sent_at is not null") == 1
+    assert len(mail.kept) == 1
