@@ -133,6 +133,26 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("The payment provider could not be reached or did not agree. Nothing has changed."),
     ),
+    # memberships
+    "MEMBERSHIP_ALREADY_ENDED": (NOOP, _l("This membership has ended already.")),
+    "MEMBERSHIP_ALREADY_SCHEDULED": (NOOP, _l("The end of this membership is set already.")),
+    "MEMBERSHIP_STATE_CHANGED": (
+        ("noop", "conflict"),
+        _l("Somebody changed this membership meanwhile. Nothing was done."),
+    ),
+    "MEMBERSHIP_PAUSED": (
+        REFUSED,
+        _l("This membership is paused. What it gives comes back when it goes on."),
+    ),
+    "APPLICATION_UNDER_REVIEW": (
+        REFUSED,
+        _l("Nobody has decided on this application yet. Approve or reject it."),
+    ),
+    "CHECKOUT_IN_PROGRESS": (
+        REFUSED,
+        _l("A first payment is open, and its money may land any moment. Please wait for it."),
+    ),
+    "NOT_AN_APPLICATION": (REFUSED, _l("This was decided already, so it cannot be rejected.")),
     # keys
     "KEY_ISSUED": (APPLIED, _l("The lock has confirmed the key.")),
     "KEY_ALREADY_ISSUED": (NOOP, _l("The lock has confirmed this key already.")),

@@ -70,6 +70,21 @@ def shelve(world: World, invoice: Obj, behaviour: str) -> None:
         world.emit(event[behaviour], invoice)
 
 
+def void(world: World, given: Params, invoice_id: str) -> Obj:
+    """POST /v1/invoices/:id/void: nobody can pay it any more."""
+    params.only(given, ())
+    invoice = world.get("invoice", invoice_id)
+    if invoice["status"] not in ("open", "uncollectible"):
+        raise refused(f"You can only void open or uncollectible invoices, not {invoice['status']}.")
+    intent = paid_invoices.intent_of(world, invoice)
+    if intent is not None and intent["status"] == "processing":
+        raise refused("You cannot void an invoice that has a payment in processing.")
+    if intent is not None:
+        intents.withdraw(world, intent, "void_invoice")
+    shelve(world, invoice, "void")
+    return invoice
+
+
 def _open_intent(world: World, invoice: Obj, subscription: Obj) -> None:
     intent = shapes.intent(
         world,

@@ -83,10 +83,14 @@ def cancel(world: World, given: Params, intent_id: str) -> Obj:
     params.only(given, ("cancellation_reason",))
     intent = world.get("payment_intent", intent_id)
     _require(intent, (*_OPEN, "requires_capture"), "cancel")
+    return withdraw(world, intent, params.text(given, "cancellation_reason"))
+
+
+def withdraw(world: World, intent: Obj, reason: str | None) -> Obj:
     intent.update(
         status="canceled",
         canceled_at=world.now(),
-        cancellation_reason=params.text(given, "cancellation_reason"),
+        cancellation_reason=reason,
         amount_capturable=0,
         next_action=None,
     )

@@ -133,6 +133,7 @@ _TABLE: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "invoices", _INVOICE_LIST),
     ("GET", "invoices/:id", billing.retrieve),
     ("POST", "invoices/:id/pay", billing.pay_now),
+    ("POST", "invoices/:id/void", billing.void),
     ("GET", "invoice_payments", _list_payments_of_invoices),
     ("GET", "events", lists.events),
     ("GET", "events/:id", _retrieve_event),

@@ -136,7 +136,8 @@ def _parent(subscription: Obj) -> Obj:
 
 
 def _line(world: World, invoice_id: str, subscription: Obj, item: Obj) -> Obj:
-    amount = item["price"]["unit_amount"] * item["quantity"]
+    trial = subscription["status"] == "trialing" and subscription["trial_end"] > world.now()
+    amount = 0 if trial else item["price"]["unit_amount"] * item["quantity"]
     return {
         "id": world.new_id("il"),
         "object": "line_item",

@@ -23,7 +23,7 @@ _ENDED = ("canceled", "incomplete_expired")
 
 def create(world: World, given: Params) -> Obj:
     """Incomplete until its first invoice is paid, unless a method on file pays it at once."""
-    params.only(given, (*_SETTINGS, "customer", "collection_method"))
+    params.only(given, (*_SETTINGS, "customer", "collection_method", "trial_period_days"))
     customer = world.get("customer", params.need_text(given, "customer"), "customer")
     behaviour = params.choice(given, "payment_behavior", _BEHAVIOURS) or "allow_incomplete"
     wanted = _wanted_items(world, given)
@@ -33,6 +33,8 @@ def create(world: World, given: Params) -> Obj:
     _apply_settings(world, subscription, given)
     for price, quantity in wanted:
         _add_item(world, subscription, price, quantity)
+    if days := params.positive(given, "trial_period_days"):
+        _begin_trial(world, subscription, days)
     world.add(subscription)
     customer["currency"] = subscription["currency"]
     invoice = billing.issue(world, subscription, "subscription_create")
@@ -47,12 +49,13 @@ def retrieve(world: World, given: Params, subscription_id: str) -> Obj:
 
 
 def update(world: World, given: Params, subscription_id: str) -> Obj:
-    params.only(given, (*_SETTINGS, "pause_collection", "cancellation_details"))
+    params.only(given, (*_SETTINGS, "pause_collection", "cancellation_details", "cancel_at"))
     subscription = _live(world, subscription_id)
     params.choice(given, "proration_behavior", _PRORATIONS)
     with world.changing(subscription, "customer.subscription.updated"):
         subscription["metadata"] = params.metadata(given, subscription["metadata"])
         _apply_settings(world, subscription, given)
+        _apply_cancel_at(world, subscription, given)
         _apply_pause(subscription, given)
         for row in params.rows(given, "items"):
             _switch_item(world, subscription, row)
@@ -137,6 +140,30 @@ def _apply_end(world: World, subscription: Obj, at_period_end: bool | None) -> N
     )
     reason = "cancellation_requested" if at_period_end else None
     subscription["cancellation_details"]["reason"] = reason
+
+
+def _apply_cancel_at(world: World, subscription: Obj, given: Params) -> None:
+    """An instant, or '' to clear it; `cancel_at_period_end` does not clear an instant."""
+    if "cancel_at" not in given:
+        return
+    at = params.integer(given, "cancel_at")
+    if at is not None and at <= world.now():
+        raise invalid("Invalid timestamp: must be in the future.", param="cancel_at")
+    if at is None and subscription["cancel_at_period_end"]:
+        return
+    subscription.update(
+        cancel_at=at, cancel_at_period_end=False, canceled_at=world.now() if at else None
+    )
+    subscription["cancellation_details"]["reason"] = "cancellation_requested" if at else None
+
+
+def _begin_trial(world: World, subscription: Obj, days: int) -> None:
+    """Nothing is charged until it is over, and the period is the trial."""
+    end = world.now() + days * 86_400
+    subscription.update(status="trialing", trial_start=world.now(), trial_end=end)
+    subscription["billing_cycle_anchor"] = end
+    for item in subscription["items"]["data"]:
+        item["current_period_end"] = end
 
 
 def _apply_pause(subscription: Obj, given: Params) -> None:

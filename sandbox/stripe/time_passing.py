@@ -1,13 +1,13 @@
 """What the clock brings about: renewals, ends of period, expiry, decided processing."""
 
-from sandbox.stripe import attempts, billing, periods, subscriptions
+from sandbox.stripe import attempts, billing, paid_invoices, periods, subscriptions
 from sandbox.stripe.world import Obj, World
 
 _FIRST_PAYMENT_WITHIN = 23 * 3600
 """An incomplete subscription expires: https://docs.stripe.com/billing/subscriptions/overview"""
 
 _MOST_RENEWALS = 120
-_RUNNING = ("active", "past_due")
+_RUNNING = ("trialing", "active", "past_due")
 _FAR = 100 * 366 * 86_400
 
 
@@ -27,7 +27,7 @@ def _until_next_end(world: World) -> int:
     """Seconds, at least 1; a long way off when no subscription runs."""
     now = world.now()
     ends = [
-        subscriptions.period_end(subscription)
+        min(subscriptions.period_end(subscription), subscription["cancel_at"] or now + _FAR)
         for subscription in world.objects.get("subscription", {}).values()
         if subscription["status"] in _RUNNING
     ]
@@ -50,6 +50,8 @@ def renew(world: World, subscription: Obj) -> Obj:
             start = item["current_period_end"]
             end = periods.later(start, item["price"], subscription["billing_cycle_anchor"])
             item.update(current_period_start=start, current_period_end=end)
+        if subscription["status"] == "trialing":
+            subscription["status"] = "active"
         invoice = billing.issue(world, subscription, "subscription_cycle")
     pause = subscription["pause_collection"]
     if pause:
@@ -72,10 +74,10 @@ def _advance(world: World, subscription: Obj) -> None:
     for _ in range(_MOST_RENEWALS):
         if subscription["status"] not in _RUNNING:
             return
-        if subscriptions.period_end(subscription) > world.now():
-            return
-        if subscription["cancel_at_period_end"]:
+        if subscription["cancel_at"] is not None and subscription["cancel_at"] <= world.now():
             subscriptions.end(world, subscription, "cancellation_requested")
+            return
+        if subscriptions.period_end(subscription) > world.now():
             return
         renew(world, subscription)
 
@@ -90,6 +92,12 @@ def _resume(world: World, subscription: Obj) -> None:
 def _expire(world: World, subscription: Obj) -> None:
     if world.now() - subscription["created"] < _FIRST_PAYMENT_WITHIN:
         return
+    invoice = world.get("invoice", subscription["latest_invoice"])
+    intent = paid_invoices.intent_of(world, invoice)
+    if intent is not None and intent["status"] == "processing":
+        return
+    if invoice["status"] == "open":
+        billing.void(world, {}, invoice["id"])
     with world.changing(subscription, "customer.subscription.updated"):
         subscription.update(status="incomplete_expired", ended_at=world.now())
 

@@ -19,7 +19,8 @@ import stripe
 from portal.edges.errors import EdgeError, Rejected, Unknown, Unreachable
 from portal.edges.payments import Intent, Payments
 from portal.edges.payments import faults as meanings
-from portal.edges.payments.adapter import API_VERSION, StripePayments
+from portal.edges.payments.adapter import StripePayments
+from portal.edges.payments.calls import API_VERSION
 from portal.fence import TransactionOpenError, transaction_began, transaction_ended
 from sandbox.stripe.testing import StandIn, client, running
 

@@ -199,3 +199,37 @@ def test_the_invoice_of_an_intent_can_be_found(api: Any) -> None:
     wanted = {"payment": {"type": "payment_intent", "payment_intent": intent_id}}
     (found,) = api.invoice_payments.list(wanted).data
     assert (found.invoice, found.status) == (active.latest_invoice, "paid")
+
+
+def test_a_trial_is_invoiced_for_nothing_and_then_for_its_price(
+    stand_in: StandIn, api: Any
+) -> None:
+    trial = subscribe(api, trial_period_days=14)
+    assert (trial.status, trial.latest_invoice.amount_due) == ("trialing", 0)
+    assert trial["items"].data[0].current_period_end == trial.trial_end
+    methods = {"default_payment_method": "pm_card_visa"}
+    api.subscriptions.update(trial.id, methods)
+    stand_in.post("clock", advance=15 * DAY)
+    after = api.subscriptions.retrieve(trial.id, {"expand": ["latest_invoice"]})
+    assert (after.status, after.latest_invoice.amount_paid) == ("active", 3_000)
+    assert [kind for kind in types(api) if kind == "invoice.paid"] == ["invoice.paid"] * 2
+
+
+def test_an_end_at_an_instant_comes_in_the_middle_of_a_period(stand_in: StandIn, api: Any) -> None:
+    active = pay_first(api, subscribe(api))
+    at = active.created + 10 * DAY
+    api.subscriptions.update(active.id, {"cancel_at": at})
+    api.subscriptions.update(active.id, {"cancel_at_period_end": False})
+    assert api.subscriptions.retrieve(active.id).cancel_at == at
+    stand_in.post("clock", advance=11 * DAY)
+    ended = api.subscriptions.retrieve(active.id)
+    assert ended.status == "canceled"
+    assert at <= ended.ended_at < at + DAY
+
+
+def test_what_expires_can_no_longer_be_paid(stand_in: StandIn, api: Any) -> None:
+    subscription = subscribe(api)
+    stand_in.post("clock", advance=24 * 3600)
+    assert api.invoices.retrieve(subscription.latest_invoice.id).status == "void"
+    intent = subscription.latest_invoice.payments.data[0].payment.payment_intent
+    assert api.payment_intents.retrieve(intent).status == "canceled"

@@ -24,7 +24,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock, seal
 from portal.config import Config
 from portal.db import Row
-from portal.edges.payments.adapter import API_VERSION
+from portal.edges.payments.calls import API_VERSION
 from portal.edges.payments.port import Intent
 from portal.outcome import Applied, Code, Noop
 from portal.policies import payment_face

@@ -1,0 +1,140 @@
+"""Which word is later, which days a period has, and until when a membership gives."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from portal import clock
+from portal.machines.membership import State
+from portal.outcome import Code
+from portal.policies import periods
+from portal.policies.forward_only import order
+from portal.policies.membership_benefits import Membership, withheld
+
+TOKYO = "Asia/Tokyo"
+NOON = datetime(2026, 11, 30, 3, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("known", "was_read", "heard", "told"),
+    [
+        (None, False, NOON, "later"),
+        (NOON, False, NOON + SECOND, "later"),
+        (NOON, True, NOON + SECOND, "later"),
+        (NOON, False, NOON - SECOND, "earlier"),
+        (NOON, True, NOON - SECOND, "earlier"),
+        (NOON, False, NOON, "undecided"),
+        # A reading shows everything of its own second that was made before it began.
+        (NOON, True, NOON, "earlier"),
+    ],
+)
+def test_the_later_word(known: datetime | None, was_read: bool, heard: datetime, told: str) -> None:
+    assert order(known, heard, known_was_read=was_read) == told
+
+
+@pytest.mark.parametrize(
+    ("anchor", "interval", "starts"),
+    [
+        (
+            date(2026, 1, 31),
+            "month",
+            ["2026-01-31", "2026-02-28", "2026-03-31", "2026-04-30", "2026-05-31"],
+        ),
+        (date(2028, 1, 31), "month", ["2028-01-31", "2028-02-29", "2028-03-31", "2028-04-30"]),
+        (
+            date(2028, 2, 29),
+            "year",
+            ["2028-02-29", "2029-02-28", "2030-02-28", "2031-02-28", "2032-02-29"],
+        ),
+        (date(2026, 11, 30), "month", ["2026-11-30", "2026-12-30", "2027-01-30", "2027-02-28"]),
+    ],
+)
+def test_e4_the_31st_comes_back(
+    anchor: date, interval: periods.Interval, starts: list[str]
+) -> None:
+    told = [periods.nth_start(anchor, interval, n).isoformat() for n in range(len(starts))]
+    assert told == starts
+
+
+def test_periods_are_counted_from_0() -> None:
+    with pytest.raises(ValueError, match="from 0"):
+        periods.nth_start(date(2026, 1, 31), "month", -1)
+
+
+@given(
+    anchor=some.dates(date(2020, 1, 1), date(2040, 12, 31)),
+    days=some.integers(0, 5_000),
+    minute=some.integers(0, 1_439),
+    interval=some.sampled_from(["month", "year"]),
+    zone=some.sampled_from([TOKYO, "UTC", "America/Los_Angeles", "Europe/London"]),
+)
+def test_periods_leave_no_gap_and_hold_the_moment(
+    anchor: date, days: int, minute: int, interval: periods.Interval, zone: str
+) -> None:
+    at = clock.instant_at(anchor + timedelta(days=days), time(minute // 60, minute % 60), zone)
+    start, end = periods.period_at(anchor, interval, at, zone)
+    assert start <= at < end
+    assert periods.period_at(anchor, interval, end, zone)[0] == end
+    assert periods.period_at(anchor, interval, start, zone) == (start, end)
+    local = clock.local(start, zone)
+    assert (local.hour, local.minute) == (0, 0)
+    assert clock.local_day(start, zone) >= anchor
+
+
+def test_before_the_anchor_the_first_period_counts() -> None:
+    early = clock.instant_at(date(2026, 10, 1), time(9), TOKYO)
+    start, _ = periods.period_at(date(2026, 11, 30), "month", early, TOKYO)
+    assert clock.local_day(start, TOKYO) == date(2026, 11, 30)
+
+
+@pytest.mark.parametrize(
+    ("now", "zone", "ends"),
+    [
+        # Half a second before the Japanese month is over, while it is still the 31st in UTC.
+        ("2026-10-31T14:59:59+00:00", TOKYO, "2026-10-31T15:00:00+00:00"),
+        ("2026-10-31T15:00:00+00:00", TOKYO, "2026-11-30T15:00:00+00:00"),
+        ("2026-12-15T00:00:00+00:00", TOKYO, "2026-12-31T15:00:00+00:00"),
+        ("2028-02-01T00:00:00+00:00", "UTC", "2028-03-01T00:00:00+00:00"),
+        # The clocks go forward within the month.
+        ("2027-03-01T12:00:00+00:00", "America/Los_Angeles", "2027-04-01T07:00:00+00:00"),
+    ],
+)
+def test_the_month_boundary_is_the_facilitys(now: str, zone: str, ends: str) -> None:
+    assert periods.month_boundary(datetime.fromisoformat(now), zone) == datetime.fromisoformat(ends)
+
+
+# --- benefits
+
+ENDS = NOON + timedelta(days=20)
+
+
+def held(state: State, **more: object) -> Membership:
+    told: dict[str, object] = {"ends_at": None, "paused": False, "while_past_due": False}
+    return Membership(state, **{**told, **more})  # type: ignore[arg-type]
+
+
+def test_only_a_running_membership_gives() -> None:
+    giving = {state for state in get_args(State) if withheld(held(state), NOON) is None}
+    assert giving == {"active", "scheduled_to_end"}
+    assert withheld(None, NOON) is Code.MEMBERS_ONLY_PLAN
+
+
+def test_the_house_decides_about_an_overdue_payment() -> None:
+    assert withheld(held("past_due"), NOON) is Code.MEMBERS_ONLY_PLAN
+    assert withheld(held("past_due", while_past_due=True), NOON) is None
+    assert withheld(held("ended", while_past_due=True), NOON) is Code.MEMBERS_ONLY_PLAN
+
+
+def test_d2_it_gives_until_its_end_and_not_after() -> None:
+    ending = held("scheduled_to_end", ends_at=ENDS)
+    assert withheld(ending, ENDS - SECOND) is None
+    assert withheld(ending, ENDS) is Code.MEMBERS_ONLY_PLAN
+
+
+def test_d7_a_pause_suspends_and_is_told_as_such() -> None:
+    assert withheld(held("active", paused=True), NOON) is Code.MEMBERSHIP_PAUSED
+    assert withheld(held("past_due", paused=True), NOON) is Code.MEMBERS_ONLY_PLAN
