@@ -14,9 +14,17 @@ from rq import Queue
 
 from portal.log import request_id
 
-Kind = Literal["inbox", "locks", "refunds", "outbox", "payments", "keys"]
+Kind = Literal["inbox", "locks", "refunds", "outbox", "payments", "keys", "memberships"]
 
-KINDS: tuple[Kind, ...] = ("inbox", "locks", "refunds", "outbox", "payments", "keys")
+KINDS: tuple[Kind, ...] = (
+    "inbox",
+    "locks",
+    "refunds",
+    "outbox",
+    "payments",
+    "keys",
+    "memberships",
+)
 
 HOUSEKEEPING = "housekeeping"
 """The queue of what is looked after now and then: nobody rings for it."""
@@ -24,7 +32,7 @@ HOUSEKEEPING = "housekeeping"
 LANES: tuple[tuple[str, ...], ...] = (
     ("inbox",),
     ("locks", "keys"),
-    ("refunds", "payments"),
+    ("refunds", "payments", "memberships"),
     ("outbox",),
     (HOUSEKEEPING,),
 )

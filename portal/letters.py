@@ -22,16 +22,18 @@ LOCALES = ("ja", "en")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything a message may say. Amounts in the smallest unit; instants aware."""
+    """Everything a message may say, of a stay or of a membership. Amounts in the smallest unit;
+    instants aware."""
 
     event_type: str
     locale: str
     house: str
     guest: str
-    stay_code: str
-    space: str
-    starts_at: datetime
-    ends_at: datetime
+    stay_code: str | None
+    space: str | None
+    plan: str | None
+    starts_at: datetime | None
+    ends_at: datetime | None
     zone: str
     currency: str
     amount: int | None
@@ -63,12 +65,17 @@ def _words(facts: Facts) -> dict[str, Any]:
         "guest": facts.guest,
         "code": facts.stay_code,
         "space": facts.space,
-        "begins": formats.when(facts.starts_at, facts.zone, facts.locale),
-        "ends": formats.when(facts.ends_at, facts.zone, facts.locale),
+        "plan": facts.plan,
+        "begins": _when(facts.starts_at, facts),
+        "ends": _when(facts.ends_at, facts),
         "amount": _money(facts.amount, facts),
         "fee": _money(facts.fee, facts),
         "link": facts.link,
     }
+
+
+def _when(instant: datetime | None, facts: Facts) -> str:
+    return "" if instant is None else formats.when(instant, facts.zone, facts.locale)
 
 
 def _money(amount: int | None, facts: Facts) -> str:

@@ -17,6 +17,7 @@ from portal.outcome import Standing
 
 # A machine's state lives in the column `state` of the table named here.
 TABLES = {
+    "membership": "memberships",
     "stay": "stays",
     "entry_key": "entry_keys",
     "payment": "payments",

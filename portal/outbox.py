@@ -20,15 +20,17 @@ OTHER = 2
 
 def enqueue(
     tx: Tx,
-    stay_id: UUID,
+    stay_id: UUID | None,
     event_type: str,
     fact: str,
     payload: Mapping[str, Any],
     *,
+    membership_id: UUID | None = None,
     consumer_key: str | None = None,
     by_mail_in: str | None = None,
 ) -> bool:
     """Write one message about one fact; `event_type:fact` is said once, however often it is asked.
+    It is of a stay, or of a membership.
 
     False when the guest left no address. The payload holds ids and amounts, never a door code.
     Where and in which language is resolved now: LINE before e-mail, and the guest's language, else
@@ -37,19 +39,22 @@ def enqueue(
     dedupe_key = f"{event_type}:{fact}"
     addressed: bool | None = tx.scalar(
         """
-        with contact as (
-            select s.id as stay_id, g.email, coalesce(:locale, g.preferred_locale,
-                   f.default_locale) as locale,
+        with person as (
+            select guest_id from stays where id = :stay_id
+            union all
+            select r.guest_id from memberships m join members r on r.id = m.member_id
+            where m.id = :membership_id
+        ), contact as (
+            select g.email, coalesce(:locale, g.preferred_locale, f.default_locale) as locale,
                    case when cast(:locale as text) is null
                         then nullif(g.line_user_id, '') end as line
-            from stays s
-            join guests g on g.id = s.guest_id
-            join facilities f on f.id = s.facility_id
-            where s.id = :stay_id
+            from person p
+            join guests g on g.id = p.guest_id
+            join facilities f on f.id = g.facility_id
         ), written as (
-            insert into outbox (facility_id, stay_id, dedupe_key, consumer_key, event_type, channel,
-                recipient, locale, payload, priority, request_id)
-            select :facility_id, stay_id, :dedupe_key, :consumer_key, :event_type,
+            insert into outbox (facility_id, stay_id, membership_id, dedupe_key, consumer_key,
+                event_type, channel, recipient, locale, payload, priority, request_id)
+            select :facility_id, :stay_id, :membership_id, :dedupe_key, :consumer_key, :event_type,
                    case when line is null then 'email' else 'line' end, coalesce(line, email),
                    locale, cast(:payload as jsonb), :priority, :request_id
             from contact where coalesce(line, email) <> ''
@@ -59,6 +64,7 @@ def enqueue(
         """,
         facility_id=tx.facility_id,
         stay_id=stay_id,
+        membership_id=membership_id,
         dedupe_key=dedupe_key,
         consumer_key=consumer_key or dedupe_key,
         event_type=event_type,
@@ -68,7 +74,7 @@ def enqueue(
         request_id=request_id(),
     )
     if addressed is None:
-        raise LookupError("a message was asked for a stay that is not in scope")
+        raise LookupError("a message was asked about what is not in scope")
     if addressed:
         tx.ring("outbox")
     return addressed
@@ -93,8 +99,10 @@ _FACTS = """
     )
     select o.id, o.event_type, o.channel, o.recipient, o.locale, o.payload, o.dedupe_key,
            o.consumer_key, o.attempts, o.sending_at, o.claim_token, o.request_id, o.stay_id,
-           g.name as guest_name, g.email, s.code, s.starts_at, s.ends_at, s.currency,
-           s.token_sealed, f.name_ja, f.name_en, f.time_zone,
+           o.membership_id, g.name as guest_name, g.email, s.code, s.starts_at,
+           coalesce(s.ends_at, m.ends_at) as ends_at, coalesce(s.currency, m.currency) as currency,
+           coalesce(s.token_sealed, m.token_sealed) as token_sealed, f.name_ja, f.name_en,
+           f.time_zone, n.name_ja as plan_ja, n.name_en as plan_en,
            p.name_ja as space_ja, p.name_en as space_en, y.amount as payment_amount,
            exists (select 1 from consumed_effects c
                    where c.consumer_key = o.consumer_key) as already_heard,
@@ -105,12 +113,19 @@ _FACTS = """
                when 'stay_created' then s.state in ('reserved', 'admitted')
                when 'stay_changed' then s.state in ('reserved', 'admitted')
                when 'stay_cancelled' then s.state = 'cancelled'
+               when 'membership_applied' then m.state = 'applying'
+               when 'membership_approved' then m.state in ('active', 'past_due', 'scheduled_to_end')
+               when 'membership_end_scheduled' then m.state = 'scheduled_to_end'
+               when 'membership_resumed' then m.state = 'active'
                else true
            end as still_true
     from o
-    join stays s on s.id = o.stay_id
-    join guests g on g.id = s.guest_id
-    join spaces p on p.id = s.space_id
+    left join stays s on s.id = o.stay_id
+    left join spaces p on p.id = s.space_id
+    left join memberships m on m.id = o.membership_id
+    left join members r on r.id = m.member_id
+    left join membership_plans n on n.id = m.plan_id
+    join guests g on g.id = coalesce(s.guest_id, r.guest_id)
     join facilities f on f.id = o.facility_id
     left join entry_keys k on k.id = o.key_id
     left join payments y on y.id = o.payment_id

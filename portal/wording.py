@@ -134,6 +134,22 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         _l("The payment provider could not be reached or did not agree. Nothing has changed."),
     ),
     # memberships
+    "MEMBERSHIP_APPLIED": (APPLIED, _l("The application has been sent.")),
+    "MEMBERSHIP_ALREADY_APPLIED": (NOOP, _l("This application was sent already.")),
+    "MEMBERSHIP_ALREADY_EXISTS": (
+        REFUSED,
+        _l("With this address there is a membership or an application for this plan already."),
+    ),
+    "MEMBERSHIP_APPROVED": (APPLIED, _l("The application is approved. The membership runs.")),
+    "MEMBERSHIP_ALREADY_APPROVED": (NOOP, _l("This application is approved already.")),
+    "MEMBERSHIP_END_SCHEDULED": (APPLIED, _l("The end of the membership is set.")),
+    "MEMBERSHIP_ENDED": (APPLIED, _l("The membership has ended.")),
+    "MEMBERSHIP_END_REACHED": (
+        REFUSED,
+        _l("The end of this membership has come, so it cannot go on."),
+    ),
+    "MEMBERSHIP_RESUMED": (APPLIED, _l("The membership goes on.")),
+    "MEMBERSHIP_NOT_SCHEDULED": (NOOP, _l("No end is set for this membership.")),
     "MEMBERSHIP_ALREADY_ENDED": (NOOP, _l("This membership has ended already.")),
     "MEMBERSHIP_ALREADY_SCHEDULED": (NOOP, _l("The end of this membership is set already.")),
     "MEMBERSHIP_STATE_CHANGED": (

@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 
 from portal import clock, seal
 from portal.db import Actor, Tx, transaction
-from portal.models import Door, Plan, Space
+from portal.models import Door, MembershipPlan, Plan, Space
 from portal.outcome import Applied
 
 PASSWORD = "correct horse battery staple"
@@ -61,6 +61,18 @@ class Booked:
     id: UUID
     facility_id: UUID
     token: str
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A membership with the token of its link."""
+
+    id: UUID
+    facility_id: UUID
+    token: str
+
+
+GUEST = Actor("guest", None, "山田 花子")
 
 
 class Cast:
@@ -268,6 +280,68 @@ class Cast:
             "locale": "en",
         }
 
+    @cached_property
+    def monthly(self) -> UUID:
+        """A plan of Tokyo that is joined by the month and paid at the desk."""
+        return self.offer("monthly", "月会員", "Monthly", price=9800)
+
+    def offer(
+        self,
+        code: str,
+        name_ja: str,
+        name_en: str,
+        *,
+        house: HouseOf | None = None,
+        price: int = 9800,
+        billed_every: str = "month",
+        billing: str = "desk",
+    ) -> UUID:
+        """A plan that can be joined."""
+        house = house or self.tokyo
+        with self.transaction(house.id) as tx:
+            return tx.add(
+                MembershipPlan,
+                facility_id=house.id,
+                code=code,
+                name_ja=name_ja,
+                name_en=name_en,
+                price=price,
+                billed_every=billed_every,
+                billing=billing,
+                terms_version="2026-11",
+            )
+
+    def apply(
+        self, plan: UUID | None = None, guest: dict[str, Any] | None = None, **more: Any
+    ) -> Joined:
+        """An application through the verb itself."""
+        from portal.verbs import guests, memberships
+
+        wanted = memberships.Application(
+            form_key=more.pop("form_key", uuid4()),
+            plan_id=plan or self.monthly,
+            guest=guests.NewGuest(**(guest or self.hanako)),
+            confirmation={"price": 9800},
+        )
+        house = more.pop("house", None) or self.tokyo
+        with self.transaction(house.id) as tx:
+            made = memberships.apply(tx, GUEST, wanted)
+            assert isinstance(made, Applied), made
+            row = tx.row("select token_sealed from memberships where id = :id", id=made.subject)
+        assert made.subject is not None
+        assert row is not None
+        return Joined(made.subject, house.id, seal.unseal(row.token_sealed))
+
+    def join(self, plan: UUID | None = None, guest: dict[str, Any] | None = None) -> Joined:
+        """An application that staff have approved."""
+        from portal.verbs import memberships
+
+        joined = self.apply(plan, guest)
+        with self.transaction(joined.facility_id) as tx:
+            said = memberships.approve(tx, self.sato.actor, joined.id, 1)
+        assert isinstance(said, Applied), said
+        return joined
+
     def book(
         self,
         house: HouseOf | None = None,
@@ -284,13 +358,13 @@ class Cast:
         actor: Actor | None = None,
     ) -> Booked:
         """A reserved stay through the verb itself; by default it begins now and lasts a night."""
-        from portal.verbs import stays
+        from portal.verbs import guests, stays
 
         house = house or self.tokyo
         starts = starts_at or clock.now() - timedelta(minutes=5)
         wanted = stays.NewStay(
             form_key=uuid4(),
-            guest=stays.NewGuest(**(guest or self.hanako)),
+            guest=guests.NewGuest(**(guest or self.hanako)),
             space_id=house.spaces[space or next(iter(house.spaces))],
             plan_id=house.plans[plan] if plan else None,
             starts_at=starts,

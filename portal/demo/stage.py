@@ -23,7 +23,7 @@ from portal.edges.providers import providers
 from portal.models import Stay
 from portal.outcome import Applied, Outcome
 from portal.policies import pricing
-from portal.verbs import cash, keys, payment_answers, payments, stay_changes, stays
+from portal.verbs import cash, guests, keys, payment_answers, payments, stay_changes, stays
 from portal.verbs.desk import Desk
 
 # Shaped as `Tx.enter` wants it: the facility, and the row, which here is the facility again.
@@ -247,7 +247,7 @@ class Stage:
             self.clerk if scene.source != "web" else Actor("guest", None, guest.name),
             stays.NewStay(
                 form_key=made(self.house.slug, scene.name),
-                guest=stays.NewGuest(
+                guest=guests.NewGuest(
                     guest.name,
                     guest.kana,
                     guest.email,

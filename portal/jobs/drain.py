@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from portal import doorbell, log
 from portal.doorbell import Kind
-from portal.jobs import events, keys, locks, messages, payments, refunds
+from portal.jobs import events, keys, locks, memberships, messages, payments, refunds
 from portal.jobs.house import House, at_work
 
 SECONDS = 30
@@ -35,4 +35,5 @@ WORK: dict[Kind, Callable[[House], int]] = {
     "outbox": messages.dispatch_due,
     "payments": payments.read_due,
     "keys": keys.poll_due,
+    "memberships": memberships.look,
 }

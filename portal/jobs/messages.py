@@ -177,6 +177,7 @@ def _rejected(facility_id: UUID, row: Row, token: UUID, fault: EdgeError) -> Non
                 f"{fact}:email",
                 row.payload,
                 consumer_key=row.consumer_key,
+                membership_id=row.membership_id,
                 by_mail_in=row.locale,
             )
     logger.warning("message_rejected", message=str(row.id), channel=row.channel)
@@ -191,14 +192,20 @@ def _facts(house: House, row: Row) -> letters.Facts:
         guest=row.guest_name,
         stay_code=row.code,
         space=row.space_ja if japanese else row.space_en,
+        plan=row.plan_ja if japanese else row.plan_en,
         starts_at=row.starts_at,
         ends_at=row.ends_at,
         zone=row.time_zone,
         currency=row.currency,
         amount=row.payment_amount or row.payload.get("amount"),
         fee=row.payload.get("fee"),
-        link=f"{house.config.public_url}/g/{seal.unseal(row.token_sealed)}",
+        link=_link(house, row),
     )
+
+
+def _link(house: House, row: Row) -> str:
+    place = "m" if row.membership_id is not None else "g"
+    return f"{house.config.public_url}/{place}/{seal.unseal(row.token_sealed)}"
 
 
 def _said(fault: Exception) -> str:

@@ -22,6 +22,7 @@ EVERY: dict[Kind, int] = {
     "outbox": 10,
     "payments": 30,
     "keys": 10,
+    "memberships": 30,
 }
 
 CATCH_UP_SECONDS = 300

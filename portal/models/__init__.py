@@ -17,6 +17,7 @@ from portal.models.machinery import (
     Transition,
     WebhookEvent,
 )
+from portal.models.membership import EndObligation, Member, Membership, MembershipPlan
 from portal.models.message import Message
 from portal.models.payment import Payment, Refund
 from portal.models.staff import Staff, StaffRole, StaffSession
@@ -28,6 +29,7 @@ __all__ = [
     "DeadLetter",
     "Divergence",
     "Door",
+    "EndObligation",
     "EntryKey",
     "Facility",
     "GateAudit",
@@ -35,6 +37,9 @@ __all__ = [
     "LedgerLine",
     "LegalTransition",
     "LockCommand",
+    "Member",
+    "Membership",
+    "MembershipPlan",
     "Message",
     "Payment",
     "Plan",

@@ -17,6 +17,8 @@ class Message(Base):
         UniqueConstraint("facility_id", "id"),
         UniqueConstraint("facility_id", "dedupe_key"),
         belongs_to("stays", "stay_id"),
+        belongs_to("memberships", "membership_id"),
+        CheckConstraint("num_nonnulls(stay_id, membership_id) <= 1", name="subject"),
         CheckConstraint("channel in ('email', 'line')", name="channel"),
         CheckConstraint("locale in ('ja', 'en')", name="locale"),
         CheckConstraint(
@@ -33,6 +35,12 @@ class Message(Base):
         ),
         Index("ix_outbox_stay", "facility_id", "stay_id"),
         Index(
+            "ix_outbox_membership",
+            "facility_id",
+            "membership_id",
+            postgresql_where=text("membership_id is not null"),
+        ),
+        Index(
             "ix_outbox_mailed",
             "facility_id",
             "sent_at",
@@ -45,6 +53,7 @@ class Message(Base):
     """Also the channel's retry key, where it has one, and the local part of the Message-ID."""
     facility_id: Mapped[House]
     stay_id: Mapped[Ref | None]
+    membership_id: Mapped[Ref | None]
     dedupe_key: Mapped[Words]
     """Names the fact, not only the subject: `entry_key_issued:<key id>`."""
     consumer_key: Mapped[Words]

@@ -32,6 +32,7 @@ class Stay(Base):
         belongs_to("guests", "guest_id"),
         belongs_to("spaces", "space_id"),
         belongs_to("plans", "plan_id"),
+        belongs_to("memberships", "membership_id"),
         ForeignKeyConstraint(["space_no", "space_id"], ["spaces.no", "spaces.id"]),
         CheckConstraint(
             "state in ('reserved', 'admitted', 'no_show', 'cancelled', 'departed')", name="state"
@@ -64,6 +65,12 @@ class Stay(Base):
         Index("ix_stays_departures", "facility_id", "ends_at"),
         Index("ix_stays_guest", "facility_id", "guest_id"),
         Index("ix_stays_space", "facility_id", "space_id"),
+        Index(
+            "ix_stays_membership",
+            "facility_id",
+            "membership_id",
+            postgresql_where=text("membership_id is not null"),
+        ),
     )
 
     id: Mapped[Key]
@@ -74,6 +81,8 @@ class Stay(Base):
     space_id: Mapped[Ref]
     space_no: Mapped[int] = mapped_column(BigInteger)
     plan_id: Mapped[Ref | None]
+    membership_id: Mapped[Ref | None]
+    """Whose member's it is, where a membership gives it."""
     source: Mapped[Words]
     state: Mapped[Words]
     version: Mapped[Version]

@@ -1,12 +1,43 @@
 """The guest's own verbs."""
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from portal.db import Actor, Tx
 from portal.models import Guest
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
+from portal.policies.folding import digits, fold
 
 LOCALES = ("ja", "en")
+
+
+@dataclass(frozen=True, slots=True)
+class NewGuest:
+    """As entered; `phone` in E.164, `locale` 'ja', 'en' or None for the facility's."""
+
+    name: str
+    kana: str = ""
+    email: str | None = None
+    phone: str | None = None
+    phone_typed: str = ""
+    locale: str | None = None
+    line_user_id: str | None = None
+
+
+def add(tx: Tx, guest: NewGuest) -> UUID:
+    """Note a person, with what they are searched by. Returns the guest's id."""
+    return tx.add(
+        Guest,
+        facility_id=tx.facility_id,
+        name=guest.name,
+        kana=guest.kana,
+        search_key=f"{fold(guest.name)} {fold(guest.kana)}",
+        email=guest.email,
+        phone=guest.phone,
+        phone_digits=digits(guest.phone_typed or guest.phone or ""),
+        line_user_id=guest.line_user_id,
+        preferred_locale=guest.locale,
+    )
 
 
 def choose_language(tx: Tx, actor: Actor, guest_id: UUID, locale: str) -> Outcome:

@@ -11,30 +11,16 @@ from portal.db import Actor, Row, Tx, violated
 from portal.gates.checkin import Decision, evaluate_checkin_request
 from portal.log import request_id
 from portal.machines.stay import MACHINE
-from portal.models import Guest
 from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.policies.folding import digits, fold
 from portal.policies.stay_codes import new_code
-from portal.verbs import facts, keys, refunds_owed
+from portal.verbs import facts, guests, keys, refunds_owed
+from portal.verbs.guests import NewGuest
 
 LONGEST = timedelta(days=366)
 SPACE_PERIOD = "ex_stays_space_period"
-
-
-@dataclass(frozen=True, slots=True)
-class NewGuest:
-    """As entered; `phone` in E.164, `locale` 'ja', 'en' or None for the facility's."""
-
-    name: str
-    kana: str = ""
-    email: str | None = None
-    phone: str | None = None
-    phone_typed: str = ""
-    locale: str | None = None
-    line_user_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,19 +237,7 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
 
 
 def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row) -> UUID:
-    guest = wanted.guest
-    guest_id = tx.add(
-        Guest,
-        facility_id=tx.facility_id,
-        name=guest.name,
-        kana=guest.kana,
-        search_key=f"{fold(guest.name)} {fold(guest.kana)}",
-        email=guest.email,
-        phone=guest.phone,
-        phone_digits=digits(guest.phone_typed or guest.phone or ""),
-        line_user_id=guest.line_user_id,
-        preferred_locale=guest.locale,
-    )
+    guest_id = guests.add(tx, wanted.guest)
     token = seal.new_token()
     stay_id = create_row(
         tx,

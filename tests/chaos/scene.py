@@ -26,7 +26,7 @@ from tests.chaos.faults import Edge, Fault
 from tests.outside import LINE_TOKEN, SEAM_KEY, STRIPE_KEY, Owner, deliver, pay, settle_locks, work
 
 NOWHERE = "http://127.0.0.1:9"
-KINDS = ("inbox", "locks", "refunds", "outbox", "payments", "keys")
+KINDS = ("inbox", "locks", "refunds", "outbox", "payments", "keys", "memberships")
 ROUNDS = 40
 """More than any fault of the table needs until everything is quiet."""
 AT_REST = ("set", "unset")

@@ -4,6 +4,7 @@ a migration would forbid stop it before it has changed anything."""
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,6 +13,8 @@ from sandbox import parts
 from sandbox.process import Part
 from sandbox.seam.running import eventually
 from tests.conftest import migrate, psycopg_url
+
+NEWEST = max(path.name[:4] for path in Path("migrations/versions").glob("0*.py"))
 
 COPY = "monban_older"
 MESSAGES = 9_000
@@ -95,12 +98,13 @@ def columns(wire: psycopg.Connection) -> list[tuple[str, ...]]:
     ).fetchall()
 
 
-def contents(wire: psycopg.Connection, tables: list[str]) -> dict[str, tuple[int, str]]:
-    """How many rows, and a sum over every word of them."""
+def contents(wire: psycopg.Connection, tables: dict[str, str]) -> dict[str, tuple[int, str]]:
+    """How many rows, and a sum over every word of them, in the columns named."""
     told = {}
-    for table in tables:
+    for table, named in tables.items():
+        words = f"row({named})::text"
         row = wire.execute(
-            f"select count(*), coalesce(md5(string_agg(t::text, ',' order by t::text)), '')"
+            f"select count(*), coalesce(md5(string_agg({words}, ',' order by {words})), '')"
             f" from {table} t where not exists (select 1 where '{table}' = 'outbox'"
             f" and to_jsonb(t) ->> 'recipient' = 'x')"
         ).fetchone()
@@ -138,14 +142,14 @@ class Writing:
 def test_k5_a_full_and_open_house_is_upgraded_whole(older: dict[str, str], revision: str) -> None:
     """From each revision that a house may stand on, while it goes on writing."""
     with filled(older, revision) as wire:
-        tables = [
-            str(name)
-            for (name,) in wire.execute(
-                "select tablename from pg_tables where schemaname = 'public'"
-                " and tablename not in ('alembic_version', 'legal_transitions')"
+        tables = {
+            str(table): str(named)
+            for table, named in wire.execute(
+                "select table_name, string_agg(column_name, ', ' order by ordinal_position)"
+                " from information_schema.columns where table_schema = 'public'"
+                " and table_name not in ('alembic_version', 'legal_transitions') group by 1"
             ).fetchall()
-            if name != "divergences"  # it gains a column
-        ]
+        }
         before = contents(wire, tables)
         with Writing(older) as house:
             assert eventually(lambda: house.written > 3, 30)
@@ -184,7 +188,7 @@ def test_k5_rows_that_would_be_forbidden_stop_it_before_any_change(
         assert wire.execute(rows).fetchone() == (count + 3,)
         wire.execute("update divergences set let_be = false where kind like 'code%'")
         migrate(older)
-        assert stands_on(wire) == "0006"
+        assert stands_on(wire) == NEWEST
         with pytest.raises(psycopg.errors.CheckViolation):
             wire.execute(LET_BE, [kind, 1])
 
@@ -208,7 +212,7 @@ def test_k5_an_upgrade_that_must_wait_gives_up_and_lets_the_house_go_on(
             assert other.execute("select count(*) from divergences").fetchone() == (0,)
         busy.rollback()
         migrate(older)
-        assert stands_on(wire) == "0006"
+        assert stands_on(wire) == NEWEST
 
 
 def test_k4_an_index_whose_build_was_cancelled_is_built_anew(older: dict[str, str]) -> None:
@@ -225,4 +229,4 @@ def test_k4_an_index_whose_build_was_cancelled_is_built_anew(older: dict[str, st
         assert wire.execute(valid).fetchone() == (False,)
         migrate(older)
         assert wire.execute(valid).fetchone() == (True,)
-        assert stands_on(wire) == "0006"
+        assert stands_on(wire) == NEWEST

@@ -25,7 +25,8 @@ from portal.jobs import drain, house
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Outcome, Refused
 from portal.verbs import cash, payments, refunds, stays
-from portal.verbs.stays import NewGuest, NewStay
+from portal.verbs.guests import NewGuest
+from portal.verbs.stays import NewStay
 from portal.web import factory
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running, eventually

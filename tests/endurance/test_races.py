@@ -25,7 +25,8 @@ from portal.jobs import drain, events
 from portal.models import Payment
 from portal.outcome import Applied, Code, Outcome
 from portal.verbs import cash, keys, refunds, refunds_owed, stay_changes, stays
-from portal.verbs.stays import NewGuest, NewStay
+from portal.verbs.guests import NewGuest
+from portal.verbs.stays import NewStay
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running
 from sandbox.stripe.testing import StandIn

@@ -28,7 +28,8 @@ from portal.jobs import drain, events, house
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Outcome
 from portal.verbs import cash, stays
-from portal.verbs.stays import NewGuest, NewStay
+from portal.verbs.guests import NewGuest
+from portal.verbs.stays import NewStay
 from portal.web import factory
 from sandbox import parts
 from sandbox.process import Part

@@ -648,7 +648,7 @@ def test_lists_are_read_a_page_at_a_time_and_doors_in_turn(
 ) -> None:
     for space in ("A02", "A03"):
         opened(worker, cast, owner, cast.book(price=900, space=space))
-    monkeypatch.setattr("portal.edges.payments.adapter.PAGE", 1)
+    monkeypatch.setattr("portal.edges.payments.calls.PAGE", 1)
     monkeypatch.setattr("portal.jobs.compare_money.PAGE", 1)
     monkeypatch.setattr("portal.jobs.compare_doors.DOORS", 1)
     owner.run("update payments set created_at = created_at - interval '10 minutes'")
@@ -666,7 +666,7 @@ def test_lists_are_read_a_page_at_a_time_and_doors_in_turn(
     assert owner.one("select count(*) from checkpoints where name ~ 'reconcile:.{36}'") == 6
     # A list cut at its bound: what it does not reach is not said to be missing there, and that
     # a single moment holds more than can be read is told, not passed over.
-    monkeypatch.setattr("portal.edges.payments.adapter.MOST_PAGES", 1)
+    monkeypatch.setattr("portal.edges.payments.calls.MOST_PAGES", 1)
     owner.run("delete from checkpoints where name = 'reconcile:money before'")
     told = look(worker)
     assert (told.open, told.unread) == (0, 1)
@@ -725,8 +725,8 @@ def test_lists_that_are_cut_leave_no_gap(
 ) -> None:
     """A busy account: two weeks hold more than one look may read. What the last look did not
     reach, the next ones do, two payments at a time."""
-    monkeypatch.setattr("portal.edges.payments.adapter.PAGE", 1)
-    monkeypatch.setattr("portal.edges.payments.adapter.MOST_PAGES", 2)
+    monkeypatch.setattr("portal.edges.payments.calls.PAGE", 1)
+    monkeypatch.setattr("portal.edges.payments.calls.MOST_PAGES", 2)
     monkeypatch.setattr("portal.jobs.compare_money.OVERLAP", timedelta(hours=1))
     spaces = ("A01", "A02", "A03", "B01")
     intents = []

@@ -22,6 +22,8 @@ DUE = {
     "refunds": ("claimed_at", "next_attempt_at", "created_at"),
     "payments": ("next_read_at", "created_at"),
     "entry_keys": ("next_poll_at",),
+    "memberships": ("next_look_at",),
+    "end_obligations": ("next_look_at",),
 }
 
 
@@ -54,6 +56,9 @@ _WAITING = """
     union all select 'key ' || state from entry_keys k
     where state in ('requested', 'revoking') and not exists (
         select 1 from lock_commands c where c.key_id = k.id and c.dead_at is not null)
+    union all select 'membership past its end' from memberships
+    where state = 'scheduled_to_end' and ends_at <= now()
+    union all select 'unproven ' || kind from end_obligations where proven_at is null
 """
 
 
@@ -100,6 +105,9 @@ _BOOKS = """
         select concat_ws(' ', 'stay', s.state, s.version, p.code, s.ends_at - s.starts_at) as what
         from stays s join spaces p on p.id = s.space_id
         union all select concat_ws(' ', 'guest speaks', preferred_locale, version) from guests
+        union all select concat_ws(' ', 'membership', state, version, end_reason, ends_at is null)
+        from memberships
+        union all select concat_ws(' ', 'proof', kind, proven_at is not null) from end_obligations
         union all select concat_ws(' ', 'folio', kind, amount, memo) from ledger_lines
         union all select concat_ws(' ', 'payment', state, purpose, amount, decline_code)
         from payments where state <> 'canceled'
@@ -228,6 +236,7 @@ _CHAIN = """
         from transitions window w as (partition by machine, subject_id order by id)
     ), rows as (
         select 'stay' as machine, id, state from stays
+        union all select 'membership', id, state from memberships
         union all select 'payment', id, state from payments
         union all select 'refund', id, state from refunds
         union all select 'entry_key', id, state from entry_keys

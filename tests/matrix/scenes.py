@@ -11,8 +11,9 @@ import stripe as stripe_sdk
 
 from portal import clock, inbox, seal
 from portal.db import transaction
-from portal.outcome import Refused
-from portal.verbs import cash, payments, refunds, stay_changes, stays
+from portal.outcome import Applied, Refused
+from portal.verbs import cash, guests, memberships, payments, refunds, stay_changes, stays
+from portal.verbs.membership_end import Ending, Reason, end_membership
 from sandbox.stripe.testing import client
 from tests.cast import Booked
 from tests.matrix import outside
@@ -69,7 +70,7 @@ def a_new_stay(stage: Stage) -> Given:
         "actor": stage.cast.sato.actor,
         "wanted": stays.NewStay(
             form_key=uuid4(),
-            guest=stays.NewGuest(**stage.cast.hanako),
+            guest=guests.NewGuest(**stage.cast.hanako),
             space_id=stage.cast.tokyo.spaces["A01"],
             plan_id=None,
             starts_at=begins,
@@ -451,3 +452,88 @@ def a_message_given_up(stage: Stage) -> Given:
     given = a_mail_to_send(stage)
     stage.owner.run("update outbox set dead_at = now()")
     return given | {"message": stage.owner.one("select id from outbox")}
+
+
+# Memberships ------------------------------------------------------------------------------------
+
+
+def an_application_form(stage: Stage) -> Given:
+    """The last page before an application, not sent yet."""
+    form = memberships.Application(
+        form_key=uuid4(),
+        plan_id=stage.cast.monthly,
+        guest=guests.NewGuest(**stage.cast.hanako),
+        confirmation={"price": "￥9,800"},
+    )
+    house, actor = stage.cast.tokyo.id, stage.cast.sato.actor
+    return {"facility": house, "actor": actor, "wanted": form, "form": form.form_key}
+
+
+def of_a_membership(stage: Stage, membership: UUID, **more: Any) -> Given:
+    return {
+        "facility": stage.cast.tokyo.id,
+        "actor": stage.cast.sato.actor,
+        "membership": membership,
+        "seen": stage.owner.one("select version from memberships where id = %s", membership),
+        **more,
+    }
+
+
+def an_application(stage: Stage) -> Given:
+    joined = stage.cast.apply()
+    stage.work()
+    return of_a_membership(stage, joined.id)
+
+
+def a_member(stage: Stage) -> UUID:
+    joined = stage.cast.join()
+    stage.work()
+    return joined.id
+
+
+def end(stage: Stage, membership: UUID, reason: Reason) -> None:
+    said = stage.at_desk(end_membership, membership, Ending(reason))
+    assert isinstance(said, Applied), said
+
+
+def a_membership_that_will_end(stage: Stage) -> Given:
+    membership = a_member(stage)
+    end(stage, membership, "self_cancel")
+    stage.work()
+    return of_a_membership(stage, membership)
+
+
+def a_member_with_a_booking(stage: Stage) -> Given:
+    membership = a_member(stage)
+    later = stage.cast.book(price=0, starts_at=clock.now() + timedelta(days=90))
+    stage.owner.run("update stays set membership_id = %s where id = %s", membership, later.id)
+    stage.work()
+    return of_a_membership(stage, membership)
+
+
+def a_member_in_house(stage: Stage) -> Given:
+    """With a code on the lock that only the membership gave."""
+    membership = a_member(stage)
+    stay = stage.cast.book(price=0)
+    stage.owner.run("update stays set membership_id = %s where id = %s", membership, stay.id)
+    stage.work()
+    stage.admit(stay)
+    stage.quiet()
+    return of_a_membership(stage, membership)
+
+
+def a_membership_past_its_end(stage: Stage) -> Given:
+    given = a_membership_that_will_end(stage)
+    stage.owner.run("update memberships set ends_at = now() - interval '1 second'")
+    return given
+
+
+def an_end_to_prove(stage: Stage) -> Given:
+    """Ended and told; nobody has looked yet whether all that follows is so."""
+    membership = a_member(stage)
+    end(stage, membership, "force_cancel")
+    stage.work()
+    stage.owner.run(
+        "update end_obligations set proven_at = null, proof = null, next_look_at = now()"
+    )
+    return of_a_membership(stage, membership)

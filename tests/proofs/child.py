@@ -222,6 +222,7 @@ def warm() -> None:
                 guest="",
                 stay_code="",
                 space="",
+                plan=None,
                 starts_at=clock.now(),
                 ends_at=clock.now(),
                 zone="Asia/Tokyo",

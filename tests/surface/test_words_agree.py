@@ -34,7 +34,7 @@ from datetime import datetime
 from portal import letters
 for zone, locale, starts, ends in json.loads(sys.stdin.read()):
     facts = letters.Facts(
-        "stay_created", locale, "H", "G", "C", "S", datetime.fromisoformat(starts),
+        "stay_created", locale, "H", "G", "C", "S", None, datetime.fromisoformat(starts),
         datetime.fromisoformat(ends), zone, "JPY", 6000, None, "http://127.0.0.1/"
     )
     words = letters._words(facts)

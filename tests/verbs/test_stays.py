@@ -10,7 +10,8 @@ from flask import Flask
 from portal import clock, outbox
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.verbs import cash, stays
-from portal.verbs.stays import NewGuest, NewStay
+from portal.verbs.guests import NewGuest
+from portal.verbs.stays import NewStay
 from sandbox.watch import statements
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, recorded

@@ -37,7 +37,7 @@ from portal.verbs import (
     stay_changes,
     stays,
 )
-from portal.verbs.stays import NewGuest
+from portal.verbs.guests import NewGuest
 from sandbox.seam.running import Running
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast

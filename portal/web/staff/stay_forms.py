@@ -15,7 +15,8 @@ from portal.db import Row
 from portal.lazy import _l, _lp
 from portal.money import LARGEST
 from portal.policies import pricing
-from portal.verbs.stays import NewGuest, NewStay
+from portal.verbs.guests import NewGuest
+from portal.verbs.stays import NewStay
 from portal.web import forms, words
 from portal.web.locale import language, money
 from portal.web.people import House

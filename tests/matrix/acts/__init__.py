@@ -1,6 +1,13 @@
 """Every act of the matrix. A new area joins with a module of its own."""
 
 from tests.matrix.act import Act
-from tests.matrix.acts import differences, doors, house, money, stays
+from tests.matrix.acts import differences, doors, house, memberships, money, stays
 
-ACTS: tuple[Act, ...] = (*stays.ACTS, *money.ACTS, *doors.ACTS, *house.ACTS, *differences.ACTS)
+ACTS: tuple[Act, ...] = (
+    *stays.ACTS,
+    *money.ACTS,
+    *doors.ACTS,
+    *memberships.ACTS,
+    *house.ACTS,
+    *differences.ACTS,
+)
