@@ -17,6 +17,7 @@ from argon2 import PasswordHasher
 from portal import clock, config, log, seal
 from portal.config import Config, UnsafeConfigurationError
 from portal.db import Actor, Tx, transaction
+from portal.demo import members
 from portal.demo.houses import HANEDA, HOUSES, PASSWORD, PEOPLE, HouseOf, PersonOf, PlanOf, made
 from portal.demo.story import ZONE, Scene, scenes
 from portal.edges.providers import providers
@@ -46,6 +47,7 @@ def load(settings: Config | None = None, now: datetime | None = None) -> dict[st
         stage = Stage(house, houses[house.slug], wanted, now)
         for scene in scenes(house.slug, now):
             stage.play(scene)
+        members.join(house.slug, stage.desk, stage.clerk, now, stage.beat)
     return told(wanted, houses, now)
 
 
@@ -65,6 +67,7 @@ def told(wanted: Config, houses: dict[str, UUID], now: datetime) -> dict[str, An
         ],
         "guest_in_English": _link(wanted, houses[HANEDA.slug], "emma", now),
         "guest_in_Japanese": _link(wanted, houses[HANEDA.slug], "hanako", now),
+        "joining": f"{wanted.public_url}/join/{HANEDA.slug}/traveller",
         "houses": ", ".join(f"{house.name_ja} ({house.name_en})" for house in HOUSES),
     }
 

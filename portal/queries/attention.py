@@ -26,6 +26,10 @@ def _since(machine: str) -> str:
 
 GUEST = "x.stay_id, s.code as stay_code, g.name as guest"
 OF_STAY = "left join stays s on s.id = x.stay_id left join guests g on g.id = s.guest_id"
+OF_MEMBERSHIP = """
+    left join memberships m on m.id = x.membership_id left join members r on r.id = m.member_id
+    left join guests n on n.id = r.guest_id
+"""
 AT_DOOR = f"""
     {OF_STAY} join spaces p on p.id = x.space_id join doors d on d.id = x.door_id
 """
@@ -116,6 +120,7 @@ class Attention:
     failed_refunds: Rows
     owed: Rows
     divergences: Rows
+    unproven_ends: Rows
     messages: Rows
     letters: Rows
 
@@ -125,7 +130,7 @@ class Attention:
 
 
 def look(tx: Tx, now: datetime) -> Attention:
-    """Eleven statements, whatever waits."""
+    """Twelve statements, whatever waits."""
     return Attention(
         broken_keys=_broken_keys(tx, now),
         unconfirmed_keys=_unconfirmed_keys(tx, now),
@@ -136,6 +141,7 @@ def look(tx: Tx, now: datetime) -> Attention:
         failed_refunds=_failed_refunds(tx),
         owed=_owed(tx),
         divergences=_divergences(tx),
+        unproven_ends=_unproven_ends(tx),
         messages=_messages(tx),
         letters=_letters(tx),
     )
@@ -153,6 +159,7 @@ def count(tx: Tx, now: datetime) -> int:
         FAILED,
         OWED,
         DIVERGENCES,
+        "from end_obligations where proven_at is null",
         WAITING_MESSAGE,
         "from dead_letters where closed_at is null",
     )
@@ -277,12 +284,26 @@ def _divergences(tx: Tx) -> Rows:
 def _messages(tx: Tx) -> Rows:
     return tx.rows(
         f"""
-        select x.id, x.event_type, x.channel, x.recipient, x.attempts, x.last_error, {GUEST},
+        select x.id, x.event_type, x.channel, x.recipient, x.attempts, x.last_error, x.stay_id,
+               x.membership_id, s.code as stay_code, coalesce(g.name, n.name) as guest,
                case when x.dead_at is not null then 'dead' else 'unknown' end as state,
                coalesce(x.dead_at, x.unknown_at) as at
-        from outbox x {OF_STAY}
+        from outbox x {OF_STAY} {OF_MEMBERSHIP}
         where x.id in (select x.id {WAITING_MESSAGE})
         order by at, x.id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _unproven_ends(tx: Tx) -> Rows:
+    """Memberships that have ended, and what of their end nobody has proven yet."""
+    return tx.rows(
+        f"""
+        select x.kind, x.membership_id, n.name as guest, x.since as at
+        from end_obligations x {OF_MEMBERSHIP}
+        where x.proven_at is null
+        order by x.since, x.id limit :most
         """,
         most=MOST,
     )

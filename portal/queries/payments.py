@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from portal.db import Row, Tx
-
-PAGE = 25
+from portal.queries import keyset
+from portal.queries.keyset import BEGINNING, Cursor, Page
 
 SHOWN = """
     p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code, p.created_at,
@@ -32,19 +32,11 @@ MONEY = ("deposit", "payment", "cash", "cash_returned", "refund", "refund_revers
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to list. `during`: [start, end). At most one of the cursors, each a payment's id."""
+    """What to list. `during`: [start, end)."""
 
     state: str = ""
     during: tuple[datetime, datetime] | None = None
-    after: UUID | None = None
-    before: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    rows: Sequence[Row]
-    newer: UUID | None
-    older: UUID | None
+    cursor: Cursor = BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +63,9 @@ class PaymentPage:
         return any(refund.state == "unknown" for refund in self.refunds)
 
 
-def page(tx: Tx, wanted: Wanted, size: int = PAGE) -> Page:
+def page(tx: Tx, wanted: Wanted, size: int = keyset.SIZE) -> Page:
     """Latest first: one statement whatever the table holds, and no count."""
-    backwards = wanted.before is not None
-    direction = "asc" if backwards else "desc"
+    direction = wanted.cursor.direction
     conditions, params = _conditions(wanted)
     found = tx.rows(
         f"""
@@ -91,37 +82,19 @@ def page(tx: Tx, wanted: Wanted, size: int = PAGE) -> Page:
         size=size + 1,
         **params,
     )
-    return _cut(found, wanted, size)
+    return keyset.cut(found, wanted.cursor, size)
 
 
 def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
-    parts, params = ["true"], dict[str, Any]()
+    beyond, params = wanted.cursor.condition("payments", "p")
+    parts = [beyond]
     if wanted.state:
         parts.append("p.state = :state")
         params["state"] = wanted.state
     if wanted.during:
         parts.append("p.created_at >= :day_start and p.created_at < :day_end")
         params["day_start"], params["day_end"] = wanted.during
-    for cursor, sign in ((wanted.after, "<"), (wanted.before, ">")):
-        if cursor:
-            # The cursor's own row tells where it stands; a stranger's row stands nowhere.
-            parts.append(
-                f"(p.created_at, p.id) {sign}"
-                " ((select created_at from payments where id = :cursor), :cursor)"
-            )
-            params["cursor"] = cursor
     return " and ".join(f"({part})" for part in parts), params
-
-
-def _cut(found: Sequence[Row], wanted: Wanted, size: int) -> Page:
-    """The extra row says whether the list goes on; it is not shown."""
-    backwards, more = wanted.before is not None, len(found) > size
-    rows = found[-size:] if backwards else found[:size]
-    if not rows:
-        return Page([], None, None)
-    has_newer = more if backwards else wanted.after is not None
-    has_older = backwards or more
-    return Page(rows, rows[0].id if has_newer else None, rows[-1].id if has_older else None)
 
 
 def of_day(tx: Tx, start: datetime, end: datetime) -> Sequence[Row]:

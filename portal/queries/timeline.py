@@ -1,4 +1,4 @@
-"""What happened to a stay, a payment, a key or a message: every record of it, in order."""
+"""What happened to a stay, a payment, a key, a message or a membership, in order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from portal.db import Row, Tx
 from portal.policies.door_at import Retimed, Step
 from portal.queries.stay_page import MESSAGE_END, MESSAGE_STATE
 
-Kind = Literal["stay", "payment", "key", "message"]
-KINDS: tuple[Kind, ...] = ("stay", "payment", "key", "message")
+Kind = Literal["stay", "payment", "key", "message", "membership"]
+KINDS: tuple[Kind, ...] = ("stay", "payment", "key", "message", "membership")
 
 MOST = 500
 """Moments of one page. A subject with more than that has a story of its own."""
@@ -45,10 +45,19 @@ _HEADS: Mapping[Kind, str] = {
         join spaces p on p.id = k.space_id join doors d on d.id = k.door_id where k.id = :id
     """,
     "message": f"""
-        select o.stay_id, s.code as stay_code, g.name as guest, s.currency, o.event_type,
+        select o.stay_id, s.code as stay_code, coalesce(g.name, n.name) as guest,
+               coalesce(s.currency, m.currency) as currency, o.membership_id, o.event_type,
                o.channel, o.recipient, o.locale, o.attempts, o.last_error, {MESSAGE_STATE} as state
         from outbox o left join stays s on s.id = o.stay_id
-        left join guests g on g.id = s.guest_id where o.id = :id
+        left join guests g on g.id = s.guest_id
+        left join memberships m on m.id = o.membership_id
+        left join members r on r.id = m.member_id
+        left join guests n on n.id = r.guest_id where o.id = :id
+    """,
+    "membership": """
+        select null::uuid as stay_id, m.id as membership_id, g.name as guest, m.currency, m.state
+        from memberships m join members r on r.id = m.member_id
+        join guests g on g.id = r.guest_id where m.id = :id
     """,
 }
 
@@ -66,6 +75,7 @@ _SUBJECTS: Mapping[Kind, str] = {
     """,
     "key": "select 'entry_key' as machine, cast(:id as uuid) as id",
     "message": "select '' as machine, cast(null as uuid) as id where false",
+    "membership": "select 'membership' as machine, cast(:id as uuid) as id",
 }
 
 # A message names its fact in the second part of its dedupe key.
@@ -76,6 +86,7 @@ _MESSAGES: Mapping[Kind, str] = {
     "key": """o.stay_id = (select stay_id from entry_keys where id = :id)
         and split_part(o.dedupe_key, ':', 2) = cast(:id as text)""",
     "message": "o.id = :id",
+    "membership": "o.membership_id = :id",
 }
 
 _LEDGER: Mapping[Kind, str] = {
@@ -84,6 +95,7 @@ _LEDGER: Mapping[Kind, str] = {
         and (l.payment_id = :id or l.refund_id in (select id from subjects))""",
     "key": "false",
     "message": "false",
+    "membership": "false",
 }
 
 _COMMANDS: Mapping[Kind, str] = {
@@ -91,6 +103,7 @@ _COMMANDS: Mapping[Kind, str] = {
     "payment": "false",
     "key": "c.key_id = :id",
     "message": "false",
+    "membership": "false",
 }
 
 # A row's `created_at` is when its transaction began, a record's `at` when the verb wrote it. What
@@ -162,6 +175,7 @@ _GATE: Mapping[Kind, str] = {
     "payment": "false",
     "key": "false",
     "message": "false",
+    "membership": "false",
 }
 
 

@@ -29,6 +29,7 @@ class Access:
     kind: Kind
     role: str = "front_desk"
     facility: bool = True
+    of: people.Of = "stay"
 
 
 def staff(role: str = "front_desk", *, facility: bool = True) -> Callable[[View], View]:
@@ -42,6 +43,16 @@ def staff(role: str = "front_desk", *, facility: bool = True) -> Callable[[View]
 def guest(view: View) -> View:
     """Whoever holds the link: the URL's `<token>` names the stay."""
     return _declares(Access("guest"))(view)
+
+
+def member(view: View) -> View:
+    """Whoever holds the link: the URL's `<token>` names the membership."""
+    return _declares(Access("guest", of="membership"))(view)
+
+
+def newcomer(view: View) -> View:
+    """Anybody: the URL's `<token>` is the name of a house."""
+    return _declares(Access("guest", of="facility"))(view)
 
 
 def anyone(view: View) -> View:
@@ -88,7 +99,7 @@ def check() -> AnyResponse | None:
     if access.kind == "staff":
         return _check_staff(access)
     if access.kind == "guest":
-        g.visit = people.load_visit((request.view_args or {})["token"])
+        g.visit = people.load_visit(access.of, (request.view_args or {})["token"])
         if g.visit is None:
             abort(404)
     return None

@@ -102,6 +102,7 @@ def respond(
     if not good and again:
         return show(again, notice)
     if is_htmx() and render:
+        g.shown_path = urlsplit(to).path
         response = show(render, notice)
         response.headers["HX-Push-Url"] = to if to != _shown_path() else "false"
         return response

@@ -43,18 +43,22 @@ BLUEPRINTS = (
     "portal.web.staff.session",
     "portal.web.staff.today",
     "portal.web.staff.stays",
+    "portal.web.staff.members",
     "portal.web.staff.payments",
     "portal.web.staff.doors",
     "portal.web.staff.attention",
     "portal.web.staff.timeline",
     "portal.web.guest.stay",
     "portal.web.guest.payment",
+    "portal.web.guest.join",
+    "portal.web.guest.membership",
 )
 
 # The menu of staff pages: endpoint and words.
 SECTIONS = (
     ("today.index", _l("Today")),
     ("stays.index", _l("Stays")),
+    ("members.index", _l("Members")),
     ("payments.index", _l("Payments")),
     ("doors.index", _l("Doors")),
     ("attention.index", _l("Attention")),
@@ -246,6 +250,7 @@ def _here() -> str:
 
 
 def _here_in(lang: str) -> str:
-    """This page in another language, for a person who is not signed in."""
+    """This page in another language, for a person who is not signed in; after an act, the page that
+    it is answered with."""
     asked = {name: value for name, value in request.args.items() if name != "lang"}
-    return f"{request.path}?{urlencode({**asked, 'lang': lang})}"
+    return f"{g.get('shown_path', request.path)}?{urlencode({**asked, 'lang': lang})}"

@@ -6,10 +6,12 @@ the view run, so that it can show the form again with what was typed and a fresh
 form fails its validation and `answer.act` refuses, so that nothing is written.
 """
 
+import unicodedata
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from flask import Flask, abort, g, request
+from flask_babel import gettext
 from flask_wtf import FlaskForm
 from flask_wtf.csrf import CSRFError, generate_csrf, validate_csrf
 from itsdangerous import SignatureExpired
@@ -62,6 +64,7 @@ __all__ = [
     "expired",
     "in_reach",
     "is_clean",
+    "require_a_name",
     "required",
     "typed",
 ]
@@ -157,6 +160,12 @@ class Form(FlaskForm):
         """What stands above the form because it belongs to no visible field."""
         hidden = [field for field in self if isinstance(field.widget, HiddenInput)]
         return [str(error) for field in hidden for error in field.errors]
+
+
+def require_a_name(field: Field) -> None:
+    """Spaces, and signs without a shape, are no name that anyone could call out."""
+    if not any(unicodedata.category(sign)[0] in "LNPS" for sign in field.data or ""):
+        raise ValidationError(gettext("Please fill this in."))
 
 
 class ActForm(Form):

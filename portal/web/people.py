@@ -5,7 +5,7 @@ Each is read once a request, in one transaction.
 
 from dataclasses import dataclass
 from datetime import time
-from typing import Any, cast
+from typing import Any, Literal, cast
 from uuid import UUID
 
 from flask import g, has_request_context, session
@@ -86,12 +86,16 @@ class Person(UserMixin):
         return self.token
 
 
+Of = Literal["stay", "membership", "facility"]
+"""What a visit's address names: the link of a stay or of a membership, or the house itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A guest who came through the link of a stay."""
+    """Somebody who is not of the house. `subject_id`: what the address names."""
 
     token: str
-    stay_id: UUID
+    subject_id: UUID
     facility: House
     actor: Actor
     locale: str | None
@@ -178,26 +182,43 @@ def _person(token: str, rows: list[Any]) -> Person:
     )
 
 
-def load_visit(token: str) -> Visit | None:
-    """By the token of a stay's link; None for a token that opens nothing."""
+_FOUND: dict[Of, str] = {
+    "stay": "stay_by_token(:hash)",
+    "membership": "membership_by_token(:hash)",
+    "facility": """(select house as facility_id, house as id
+                   from facility_by_slug(:token) house where house is not null)""",
+}
+
+_VISITORS: dict[Of, str] = {
+    "stay": "stays subject join guests guest on guest.id = subject.guest_id",
+    "membership": """memberships subject join members member on member.id = subject.member_id
+                     join guests guest on guest.id = member.guest_id""",
+    # Whoever applies is nobody yet.
+    "facility": """(select id, id as facility_id from facilities) subject
+                   left join guests guest on false""",
+}
+
+
+def load_visit(of: Of, token: str) -> Visit | None:
+    """By the token of a link, or a house's own name; None for what opens nothing."""
     with transaction(None) as tx:
-        stay_id = tx.enter("stay_by_token(:hash)", hash=seal.token_hash(token))
-        if stay_id is None:
+        subject_id = tx.enter(_FOUND[of], hash=seal.token_hash(token), token=token)
+        if subject_id is None:
             return None
         row = tx.row(
             f"""
-            select guest.id as guest_id, guest.name as guest_name, guest.preferred_locale, {HOUSE}
-            from stays stay
-            join guests guest on guest.id = stay.guest_id
-            join facilities h on h.id = stay.facility_id
-            where stay.id = :id
+            select guest.id as guest_id, coalesce(guest.name, '') as guest_name,
+                   guest.preferred_locale, {HOUSE}
+            from {_VISITORS[of]}
+            join facilities h on h.id = subject.facility_id
+            where subject.id = :id
             """,
-            id=stay_id,
+            id=subject_id,
         )
     if row is None:
         return None
     actor = Actor("guest", row.guest_id, row.guest_name)
-    return Visit(token, stay_id, _house(row), actor, row.preferred_locale)
+    return Visit(token, subject_id, _house(row), actor, row.preferred_locale)
 
 
 def _house(row: Any) -> House:

@@ -51,6 +51,13 @@ MESSAGES: Mapping[str, Any] = {
     "refund_failed": _l("Notice of a failed refund"),
     "entry_key_issued": _l("Door code"),
     "entry_key_changed": _l("Door code, new time"),
+    "membership_applied": _l("Receipt of the application"),
+    "membership_approved": _l("Welcome as a member"),
+    "membership_rejected": _l("Notice of a rejected application"),
+    "membership_not_begun": _l("Notice of a closed application"),
+    "membership_end_scheduled": _l("Notice of the coming end"),
+    "membership_resumed": _l("Notice that the membership goes on"),
+    "membership_ended": _l("Notice of the end"),
 }
 
 MESSAGE_STATES: Mapping[str, Any] = {

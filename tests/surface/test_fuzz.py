@@ -101,9 +101,11 @@ class Fuzz:
         known = {"filename": ["app.css", "htmx.min.js"]}
         for name in re.findall(r"<(?:\w+:)?(\w+)>", rule):
             if name == "token":
-                known[name] = [token for tokens in self.world.tokens.values() for token in tokens]
+                known[name] = [
+                    one for at in self.world.tokens for one in self.world.links(rule, at)
+                ]
             elif name != "filename":
-                known[name] = self.world.ids_for(name, house)
+                known[name] = self.world.words_for(rule, name, house)
         return known
 
     def ask(self, role: Role, asked: Asked) -> TestResponse:
@@ -173,9 +175,11 @@ class Fuzz:
 
     def house_of(self, role: Role, asked: Asked) -> object:
         """Whose house an answer may speak of: a link's own, else the person's."""
-        for house, tokens in self.world.tokens.items():
-            if any(asked.path.startswith(f"/g/{token}") for token in tokens):
-                return house
+        for house in self.world.tokens:
+            for door in ("/g/", "/m/", "/join/"):
+                links = self.world.links(door, house)
+                if any(asked.path.startswith(f"{door}{token}") for token in links):
+                    return house
         return role.house if role.person else None
 
     def readable(self, role: Role, answered: TestResponse) -> Iterator[str]:
@@ -310,7 +314,7 @@ def test_fuzz_with_a_token_or_a_signature_stays_in_its_house(
                 before = world.digest(away)
                 known = fuzz.known(rule, role)
                 if "token" in known:
-                    known["token"] = world.tokens[at_home]
+                    known["token"] = world.links(rule, at_home)
                 for _ in range(POSTS):
                     fuzz.ask(role, _entitled(fuzz, role, rule, known))
                     if rule == "/staff/sign-out":

@@ -9,7 +9,9 @@ from uuid import UUID
 from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 
-from tests.cast import Booked, Colleague, HouseOf
+from portal.verbs import memberships
+from portal.verbs.membership_end import Ending, end_membership
+from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
 from tests.web.audit import CONTROLS, parse
 from tests.web.staff.houses import FrontDesk
@@ -48,11 +50,13 @@ class World:
     front: FrontDesk
     owner: Owner
     tokens: dict[UUID, list[str]] = field(default_factory=dict)
+    memberships: dict[UUID, list[str]] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for house, guest in ((self.tokyo, TOKYO_ONLY), (self.osaka, OSAKA_ONLY)):
             self.tokens[house.id] = [stay.token for stay in self._fill(house, guest)]
+            self.memberships[house.id] = [one.token for one in self._members(house, guest)]
         self._tokyo_alone()
         hired = {
             "front desk": (self.tokyo, "front_desk", "ja"),
@@ -88,6 +92,29 @@ class World:
         inside = cast.book(house, guest, space=spaces[1], price=0, note=note)
         self.front.admitted(inside)
         return [paid, inside]
+
+    def _members(self, house: HouseOf, guest: dict[str, Any]) -> list[Joined]:
+        """Somebody who applies, somebody who has joined, somebody who will leave, one who left."""
+        cast = self.front.cast
+        plan = cast.offer("monthly", "月会員", "Monthly", house=house)
+        made = [
+            cast.apply(plan, {**guest, "email": f"{number}.{guest['email']}"}, house=house)
+            for number in range(4)
+        ]
+        for joined in made[1:]:
+            with cast.transaction(house.id) as tx:
+                memberships.approve(tx, cast.sato.actor, joined.id, 1)
+        for joined, reason in ((made[2], "self_cancel"), (made[3], "force_cancel")):
+            ending = Ending(reason)  # type: ignore[arg-type]
+            with self.front.app.app_context():
+                end_membership(self.front.desk(house), cast.sato.actor, joined.id, ending)
+        return made
+
+    def links(self, rule: str, house: UUID) -> list[str]:
+        """What `<token>` may be in an address of this rule: of a stay, of a membership, a house."""
+        if rule.startswith("/join/"):
+            return [self.tokyo.slug if house == self.tokyo.id else self.osaka.slug]
+        return (self.memberships if rule.startswith("/m/") else self.tokens)[house]
 
     def _tokyo_alone(self) -> None:
         """What waits for a person: lost money, a failed refund, dead letters and commands."""
@@ -152,6 +179,12 @@ class World:
             return [str(i) for (i,) in self.owner.rows("select id from dead_letters order by id")]
         return self.ids(house, table) if table else sorted(self.all_ids(house))
 
+    def words_for(self, rule: str, argument: str, house: UUID) -> list[str]:
+        """What an argument of an address may be in this house."""
+        if argument == "token":
+            return self.links(rule, house)
+        return ["monthly"] if argument == "plan" else self.ids_for(argument, house)
+
     def all_ids(self, house: UUID) -> set[str]:
         with_id = {
             name
@@ -204,17 +237,15 @@ class World:
             if "GET" not in (rule.methods or ()) or rule.endpoint == "static":
                 continue
             for number in range(3 if rule.arguments else 1):
-                values = {name: self._row(name, number) for name in rule.arguments}
+                values = {name: self._row(rule.rule, name, number) for name in rule.arguments}
                 page = rule.rule
                 for name, value in values.items():
                     page = re.sub(rf"<(?:\w+:)?{name}>", value or "none", page)
                 pages.append(page)
         return pages
 
-    def _row(self, argument: str, number: int) -> str:
-        known = self.tokens[self.tokyo.id]
-        if argument != "token":
-            known = self.ids_for(argument, self.tokyo.id)
+    def _row(self, rule: str, argument: str, number: int) -> str:
+        known = self.words_for(rule, argument, self.tokyo.id)
         return known[number % len(known)] if known else ""
 
     def _read_forms(self, html: str, url: str, found: dict[str, list[dict[str, str]]]) -> None:

@@ -55,7 +55,7 @@ def begin(token: str) -> AnyResponse:
     part = request.form.get("part", "")
     if part not in ("deposit", "balance"):
         abort(400)
-    stay_id = access.visit().stay_id
+    stay_id = access.visit().subject_id
     outcome = answer.act_at_desk(payments.open_payment, stay_id, cast("Part", part))
     if isinstance(outcome, Applied | Noop) and outcome.code in GOES_ON:
         opened = url_for(".card", token=token, payment_id=outcome.subject)
@@ -68,7 +68,7 @@ def begin(token: str) -> AnyResponse:
 @access.guest
 def card(token: str, payment_id: UUID) -> AnyResponse | str:
     with answer.reading() as tx:
-        payment = guest_stay.payment(tx, access.visit().stay_id, payment_id)
+        payment = guest_stay.payment(tx, access.visit().subject_id, payment_id)
     if payment is None:
         abort(404)
     if payment.state != "open":
@@ -102,7 +102,7 @@ def _card_page(token: str, payment: Row) -> str:
 @blueprint.get("/return")
 @access.guest
 def back(token: str) -> AnyResponse | str:
-    stay_id, since = access.visit().stay_id, _since()
+    stay_id, since = access.visit().subject_id, _since()
     with answer.reading() as tx:
         stay = guest_stay.stay(tx, stay_id)
         folio = guest_stay.folio(tx, stay)

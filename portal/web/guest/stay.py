@@ -69,7 +69,7 @@ def _respond(outcome: Outcome, token: str) -> AnyResponse:
 
 def _look() -> dict[str, Any]:
     """What the page shows, as it is now."""
-    stay_id = access.visit().stay_id
+    stay_id = access.visit().subject_id
     with answer.reading() as tx:
         stay = guest_stay.stay(tx, stay_id)
         folio = guest_stay.folio(tx, stay)

@@ -1,7 +1,6 @@
 """Card payments: listed, shown, refunded, asked after."""
 
 from datetime import date, datetime
-from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, abort, render_template, request, url_for
@@ -15,7 +14,7 @@ from portal.machines.payment import MACHINE
 from portal.outcome import Code, Outcome, Refused
 from portal.queries import payments as listed
 from portal.verbs import payment_answers, refunds
-from portal.web import access, answer, forms, people, words
+from portal.web import access, answer, forms, lists, words
 
 blueprint = Blueprint("payments", __name__, url_prefix="/staff/payments")
 
@@ -72,8 +71,7 @@ def index() -> str:
         page=page,
         money=money,
         states=list(MACHINE.table),
-        newer=_at(asked, before=page.newer),
-        older=_at(asked, after=page.older),
+        **lists.neighbours("payments.index", asked, page),
     )
 
 
@@ -168,13 +166,7 @@ def _asked() -> dict[str, str]:
 
 
 def _wanted(asked: dict[str, str], during: tuple[datetime, datetime] | None) -> listed.Wanted:
-    after = people.uuid_of(request.args.get("after"))
-    return listed.Wanted(
-        state=asked["state"],
-        during=during,
-        after=after,
-        before=None if after else people.uuid_of(request.args.get("before")),
-    )
+    return listed.Wanted(asked["state"], during, lists.cursor())
 
 
 def _day(text: str) -> date | None:
@@ -182,10 +174,3 @@ def _day(text: str) -> date | None:
         return forms.in_reach(datetime.strptime(text, "%Y-%m-%d").date())
     except ValueError:
         return None
-
-
-def _at(asked: dict[str, str], **cursor: UUID | None) -> str | None:
-    """The address of a neighbouring page; None where there is none."""
-    named = {name: str(value) for name, value in cursor.items() if value}
-    query: dict[str, Any] = {name: value for name, value in asked.items() if value} | named
-    return url_for("payments.index", **query) if named else None

@@ -1,6 +1,5 @@
 """The forms of a stay: what a person types, and what it means on the house's clocks."""
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -60,9 +59,7 @@ class StayForm(WhenForm, forms.MakeForm):
     note = forms.Note(_l("Note for colleagues"), render_kw=NOTE_UNITS)
 
     def validate_name(self, field: Any) -> None:
-        """Spaces, and signs without a shape, are no name that anyone could call out."""
-        if not any(unicodedata.category(sign)[0] in "LNPS" for sign in field.data or ""):
-            raise ValidationError(gettext("Please fill this in."))
+        forms.require_a_name(field)
 
     def validate_price(self, field: Any) -> None:
         if field.data is None and not field.errors and not self.plan_id.data:

@@ -1,0 +1,187 @@
+"""Members: who applies, who has joined, who leaves."""
+
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, abort, current_app, render_template, request, url_for
+from flask_babel import gettext
+from werkzeug.wrappers import Response as AnyResponse
+from wtforms import ValidationError
+
+from portal import seal
+from portal.config import Config
+from portal.db import Row
+from portal.lazy import _l
+from portal.machines.membership import MACHINE
+from portal.outcome import Outcome
+from portal.policies.membership_end import Reason
+from portal.queries import members
+from portal.verbs import memberships
+from portal.verbs.membership_end import Ending, When, end_membership
+from portal.web import access, answer, forms, lists, words
+from portal.web.guest.words import price
+from portal.web.staff.stay_view import qr
+
+blueprint = Blueprint("members", __name__, url_prefix="/staff/members")
+
+ENDS: dict[str, tuple[Reason, When]] = {
+    "month_boundary": ("self_cancel", "month_boundary"),
+    "period_end": ("self_cancel", "period_end"),
+    "now": ("force_cancel", "month_boundary"),
+}
+WHEN = {
+    "month_boundary": _l("At the end of the month, as the member wishes"),
+    "period_end": _l("At the end of what is paid for, as the member wishes"),
+    "now": _l("Now, by the house's decision"),
+}
+ENDABLE = ("active", "past_due", "scheduled_to_end")
+
+PROOFS = {
+    "keys_gone": _l("No key that only the membership gave is left on a lock"),
+    "member_told": _l("The member has been told"),
+}
+
+
+class RejectForm(forms.ActForm):
+    note = forms.Note(_l("Reason, for colleagues"))
+
+
+class EndForm(forms.ActForm):
+    when = forms.Choice(_l("When"))
+    note = forms.Note(_l("Reason, for colleagues"))
+
+    def validate_note(self, field: Any) -> None:
+        if self.when.data == "now" and not (field.data or "").strip():
+            raise ValidationError(gettext("Please say why the house ends it."))
+
+
+@blueprint.app_template_global()
+def proof_name(kind: str) -> str:
+    return words.said(PROOFS, kind)
+
+
+@blueprint.get("")
+@access.staff()
+def index() -> str:
+    state = request.args.get("state", "")
+    asked = {"state": state if state in MACHINE.table else ""}
+    with answer.reading() as tx:
+        page = members.page(tx, asked["state"], lists.cursor())
+    return render_template(
+        "staff/members/index.html",
+        asked=asked,
+        page=page,
+        states=list(MACHINE.table),
+        price=price,
+        **lists.neighbours("members.index", asked, page),
+    )
+
+
+@blueprint.get("/<uuid:membership_id>")
+@access.staff()
+def show(membership_id: UUID) -> str:
+    return _page(membership_id)
+
+
+@blueprint.post("/<uuid:membership_id>/approve")
+@access.staff()
+def approve(membership_id: UUID) -> AnyResponse:
+    return _answered(answer.act(memberships.approve, membership_id, _seen()), membership_id)
+
+
+@blueprint.post("/<uuid:membership_id>/resume")
+@access.staff()
+def resume(membership_id: UUID) -> AnyResponse:
+    return _answered(answer.act(memberships.resume, membership_id, _seen()), membership_id)
+
+
+@blueprint.get("/<uuid:membership_id>/reject")
+@access.staff()
+def reject(membership_id: UUID) -> str:
+    return _act_page("reject", membership_id, RejectForm(formdata=None))
+
+
+@blueprint.post("/<uuid:membership_id>/reject", endpoint="rejected")
+@access.staff()
+def do_reject(membership_id: UUID) -> AnyResponse | str:
+    form, seen = RejectForm(), _seen()
+    if not form.validate():
+        return answer.form_again(_act_page("reject", membership_id, form))
+    ending = Ending("application_rejected", note=form.note.data or "", seen=seen)
+    return _answered(answer.act_at_desk(end_membership, membership_id, ending), membership_id)
+
+
+@blueprint.get("/<uuid:membership_id>/end")
+@access.staff()
+def end(membership_id: UUID) -> str:
+    return _act_page("end", membership_id, _end_form(None))
+
+
+@blueprint.post("/<uuid:membership_id>/end", endpoint="ended")
+@access.staff()
+def do_end(membership_id: UUID) -> AnyResponse | str:
+    form, seen = _end_form(request.form), _seen()
+    if not form.validate():
+        return answer.form_again(_act_page("end", membership_id, form))
+    reason, when = ENDS[form.when.data]
+    ending = Ending(reason, when=when, note=form.note.data or "", seen=seen)
+    return _answered(answer.act_at_desk(end_membership, membership_id, ending), membership_id)
+
+
+def _end_form(posted: Any) -> EndForm:
+    form = EndForm(formdata=posted)
+    form.when.choices = [(key, str(said)) for key, said in WHEN.items()]
+    return form
+
+
+def _seen() -> int:
+    """The version that the person saw. Every form of ours carries it: 400 without."""
+    version: int | None = forms.ActForm().version.data
+    if version is None:
+        abort(400)
+    return version
+
+
+def _act_page(act: str, membership_id: UUID, form: forms.ActForm) -> str:
+    with answer.reading() as tx:
+        membership = members.head(tx, membership_id)
+        if membership is None:
+            abort(404)
+        ahead = members.bookings(tx, membership_id)
+    return render_template(
+        f"staff/members/{act}.html",
+        membership=membership,
+        form=form,
+        bookings=ahead,
+        version=form.version.data or membership.version,
+        endable=membership.state in ENDABLE,
+    )
+
+
+def _page(membership_id: UUID) -> str:
+    with answer.reading() as tx:
+        seen = members.load(tx, membership_id)
+    if seen is None:
+        abort(404)
+    return render_template(
+        "staff/members/show.html",
+        seen=seen,
+        membership=seen.membership,
+        price=price,
+        endable=seen.membership.state in ENDABLE,
+        link=_link(seen.membership),
+        qr=qr,
+    )
+
+
+def _link(membership: Row) -> str:
+    config: Config = current_app.extensions["monban.config"]
+    return f"{config.public_url}/m/{seal.unseal(membership.token_sealed)}"
+
+
+def _answered(outcome: Outcome, membership_id: UUID) -> AnyResponse:
+    return answer.respond(
+        outcome,
+        to=url_for("members.show", membership_id=membership_id),
+        render=lambda: _page(membership_id),
+    )
