@@ -1,7 +1,7 @@
 """How money, days and times look in a language, on the facility's clocks: one place for the page
 and for the message, so that they cannot differ."""
 
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
 from babel import dates, numbers
@@ -31,3 +31,11 @@ def when(instant: datetime, zone: str, locale: str) -> str:
     """Day and time of an instant on the facility's clocks."""
     local = clock.local(instant, zone)
     return f"{day(local.date(), locale)} {clock_time(local.time())}"
+
+
+def until(instant: datetime, zone: str, locale: str) -> str:
+    """An end, as people name it: one at midnight is that of the day before."""
+    local = clock.local(instant, zone)
+    if local.time() == time(0):
+        return day(clock.local_day(instant - timedelta(microseconds=1), zone), locale)
+    return when(instant, zone, locale)

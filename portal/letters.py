@@ -68,6 +68,7 @@ def _words(facts: Facts) -> dict[str, Any]:
         "plan": facts.plan,
         "begins": _when(facts.starts_at, facts),
         "ends": _when(facts.ends_at, facts),
+        "until": _until(facts.ends_at, facts),
         "amount": _money(facts.amount, facts),
         "fee": _money(facts.fee, facts),
         "link": facts.link,
@@ -76,6 +77,10 @@ def _words(facts: Facts) -> dict[str, Any]:
 
 def _when(instant: datetime | None, facts: Facts) -> str:
     return "" if instant is None else formats.when(instant, facts.zone, facts.locale)
+
+
+def _until(instant: datetime | None, facts: Facts) -> str:
+    return "" if instant is None else formats.until(instant, facts.zone, facts.locale)
 
 
 def _money(amount: int | None, facts: Facts) -> str:

@@ -132,6 +132,11 @@ def when(instant: datetime | None) -> str:
     return formats.when(instant, zone(), language())
 
 
+def until(instant: datetime | None) -> str:
+    """The end of something on the facility's clocks: one at midnight is that of the day before."""
+    return "" if instant is None else formats.until(instant, zone(), language())
+
+
 def day(value: date | datetime | None) -> str:
     """A day with its weekday; of an instant, the facility's day."""
     if value is None:
@@ -177,6 +182,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.filters.update(
         money=money,
         when=when,
+        until=until,
         day=day,
         clock_time=clock_time,
         iso=iso,

@@ -40,12 +40,13 @@ def cancel(token: str) -> str:
         return _page(token)
     with answer.reading() as tx:
         ahead = members.bookings(tx, membership.id)
-    ends = [(when, _end(membership, when)) for when in ENDS if membership.state in RUNNING]
+    running = membership.state in RUNNING
+    ends = {_end(membership, when): when for when in reversed(ENDS)} if running else {}
     return render_template(
         "guest/membership/cancel.html",
         token=token,
         membership=membership,
-        ends=ends,
+        ends=[(when, at) for at, when in reversed(ends.items())],
         bookings=ahead,
     )
 

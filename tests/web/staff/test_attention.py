@@ -10,6 +10,7 @@ from portal.db import SYSTEM
 from portal.edges.payments.port import Refund as ProviderRefund
 from portal.queries import attention as waiting
 from portal.verbs import cash, keys, refund_answers, refunds, stay_changes
+from portal.verbs.membership_end import Ending, end_membership
 from sandbox.seam.running import eventually
 from sandbox.watch import statements
 from tests.cast import Booked
@@ -19,7 +20,7 @@ from tests.web.audit import form_data
 from tests.web.staff.houses import FrontDesk, notice, page, send, shown
 
 PAGE = "/staff/attention"
-BUDGET = 14
+BUDGET = 15
 
 
 @pytest.fixture
@@ -71,12 +72,22 @@ def test_everything_at_once(
     dead_message(owner)
     dead_letter(front)
     differ(owner)
+    unproven_end(front, owner)
     client = front.cast.signed_in(front.cast.sato, locale=lang)
     page(client, PAGE, lang)
-    assert counted(front) == 10 + len(KINDS)
+    assert counted(front) == 11 + len(KINDS)
     with statements() as said:
         client.get(PAGE)
     assert len(said) <= BUDGET, said
+
+
+def unproven_end(front: FrontDesk, owner: Owner) -> None:
+    """A membership that has ended, and nobody knows whether the member has heard of it."""
+    joined = front.cast.join()
+    with front.app.app_context():
+        end_membership(front.desk(), SYSTEM, joined.id, Ending("force_cancel"))
+    front.work("memberships")
+    owner.run("update outbox set sent_at = now() where membership_id is not null")
 
 
 # Doors ------------------------------------------------------------------------------------------
