@@ -94,7 +94,10 @@ def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:
 _FACTS = """
     with o as materialized (
         select *, (payload ->> 'key_id')::uuid as key_id,
-               (payload ->> 'payment_id')::uuid as payment_id
+               (payload ->> 'payment_id')::uuid as payment_id,
+               coalesce((select guest_id from stays where id = outbox.stay_id),
+                        (select r.guest_id from memberships m join members r on r.id = m.member_id
+                         where m.id = outbox.membership_id)) as guest_id
         from outbox where id = :id
     )
     select o.id, o.event_type, o.channel, o.recipient, o.locale, o.payload, o.dedupe_key,
@@ -123,9 +126,8 @@ _FACTS = """
     left join stays s on s.id = o.stay_id
     left join spaces p on p.id = s.space_id
     left join memberships m on m.id = o.membership_id
-    left join members r on r.id = m.member_id
     left join membership_plans n on n.id = m.plan_id
-    join guests g on g.id = coalesce(s.guest_id, r.guest_id)
+    join guests g on g.id = o.guest_id
     join facilities f on f.id = o.facility_id
     left join entry_keys k on k.id = o.key_id
     left join payments y on y.id = o.payment_id

@@ -491,13 +491,25 @@ def test_a_messages_payment_is_looked_up_and_not_searched_for(
         " 'long ago ' || n"
         " from stays s, generate_series(1, 3000) n"
     )
-    owner.run("analyze payments")
+    owner.run(
+        "insert into guests (facility_id, name, search_key)"
+        " select facility_id, 'guest ' || n, '' from stays, generate_series(1, 3000) n"
+    )
+    owner.run(
+        "insert into members (facility_id, guest_id, email_key)"
+        " select facility_id, id, name from guests where name like 'guest %%'"
+    )
+    for table in ("payments", "guests", "members"):
+        owner.run(f"analyze {table}")
     named = {"id": owner.one("select id from outbox"), "token": uuid4(), "sent": None}
     with transaction(stay.facility_id) as tx:
         with statements() as said:
             outbox.begin_sending(tx, named["id"], named["token"])
         plan = "\n".join(row[0] for row in tx._send(f"explain {said[-1]}", named))
     assert "Index Cond: (id = o.payment_id)" in plan, plan
+    assert "Index Cond: (id = o.guest_id)" in plan, plan
+    assert [table for table in ("payments", "guests", "members")
+            if f"Seq Scan on {table}" in plan] == [], plan  # fmt: skip
 
 
 def test_the_same_fact_is_one_row(cast: Cast, inside: Flask, owner: Owner) -> None:
