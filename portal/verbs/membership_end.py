@@ -76,8 +76,7 @@ def _schedule(tx: Tx, actor: Actor, membership: Row, ending: Ending) -> Outcome:
 def _end(tx: Tx, actor: Actor, membership: Row, ending: Ending) -> Outcome:
     """An end that was set keeps its time; any other is now. What a stay costs beside the membership
     keeps its key: that is the stay's."""
-    now = clock.now()
-    reached = membership.ends_at is not None and membership.ends_at <= now
+    now, reached = clock.now(), bool(membership.reached)
     _move(tx, actor, membership, "ended", ending, membership.ends_at if reached else now)
     if membership.started_at is not None:
         _cancel_stays(tx, actor, membership.id, now)
@@ -100,11 +99,12 @@ def _news(membership: Row, ending: Ending) -> str:
 
 
 def _held(tx: Tx, membership_id: UUID) -> Row | None:
-    """Locked, with its house's time zone."""
+    """Locked, with its house's time zone. `reached`: an end that was set has come, by the clock by
+    which the sweep finds it."""
     return tx.row(
         """
         select m.id, m.state, m.version, m.billing, m.billed_every, m.started_at, m.ends_at,
-               f.time_zone
+               m.ends_at <= now() as reached, f.time_zone
         from memberships m join facilities f on f.id = m.facility_id
         where m.id = :id
         for no key update of m

@@ -19,6 +19,8 @@ from portal.verbs import guests
 from portal.verbs.guests import NewGuest
 
 ONE_LIVE = "uq_memberships_one_live"
+ONE_PERSON = "uq_members_facility_id_email_key"
+TRIES = 2
 APPROVED = ("active", "past_due", "scheduled_to_end")
 
 
@@ -50,11 +52,9 @@ def apply(tx: Tx, actor: Actor, wanted: Application) -> Outcome:
     if plan is None:
         return Refused(Code.PLAN_NOT_IN_CONFIG)
 
-    try:
-        with tx.savepoint():
-            made = _insert(tx, actor, wanted, plan)
-    except IntegrityError as fault:
-        return _not_inserted(tx, wanted, violated(fault), fault)
+    made = _insert(tx, actor, wanted, plan)
+    if not isinstance(made, UUID):
+        return made
     outbox.enqueue(tx, None, "membership_applied", str(made), {}, membership_id=made)
     return Applied(Code.MEMBERSHIP_APPLIED, to=MACHINE.initial, subject=made)
 
@@ -87,7 +87,7 @@ def resume(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
         return Noop(Code.MEMBERSHIP_NOT_SCHEDULED, subject=membership_id)
     if refusal := _changed(tx, membership, "scheduled_to_end", seen):
         return refusal
-    if membership.ends_at is not None and membership.ends_at <= clock.now():
+    if tx.scalar("select ends_at <= now() from memberships where id = :id", id=membership_id):
         return Refused(Code.MEMBERSHIP_END_REACHED)
     if membership.billing != "desk":
         return Refused(Code.BILLING_UNAVAILABLE)
@@ -132,7 +132,24 @@ def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
     return found
 
 
-def _insert(tx: Tx, actor: Actor, wanted: Application, plan: Row) -> UUID:
+def _insert(tx: Tx, actor: Actor, wanted: Application, plan: Row) -> UUID | Outcome:
+    """Two who apply at once under a new address are one person: the second finds the first's."""
+    for _ in range(TRIES):
+        try:
+            with tx.savepoint():
+                return _inserted(tx, actor, wanted, plan)
+        except IntegrityError as fault:
+            if violated(fault) == ONE_PERSON:
+                continue
+            if again := _made_by(tx, wanted.form_key):
+                return Noop(Code.MEMBERSHIP_ALREADY_APPLIED, subject=again)
+            if violated(fault) == ONE_LIVE:
+                return Refused(Code.MEMBERSHIP_ALREADY_EXISTS)
+            raise
+    raise LookupError("an address is taken and belongs to nobody")
+
+
+def _inserted(tx: Tx, actor: Actor, wanted: Application, plan: Row) -> UUID:
     token = seal.new_token()
     made = create_row(
         tx,
@@ -179,12 +196,3 @@ def _member(tx: Tx, guest: NewGuest) -> UUID:
         email_key=email_key,
     )
     return made
-
-
-def _not_inserted(tx: Tx, wanted: Application, constraint: str, fault: IntegrityError) -> Outcome:
-    if again := _made_by(tx, wanted.form_key):
-        return Noop(Code.MEMBERSHIP_ALREADY_APPLIED, subject=again)
-    if constraint in (ONE_LIVE, "uq_members_facility_id_email_key"):
-        # The address itself may be new to both of two who apply at once: they are one person.
-        return Refused(Code.MEMBERSHIP_ALREADY_EXISTS)
-    raise fault
