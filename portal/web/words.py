@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from portal.lazy import _l, _lp
+from portal.web.locale import money
 
 SOURCES: Mapping[str, Any] = {
     "desk": _l("Booked at the desk"),
@@ -198,3 +199,14 @@ def table() -> dict[str, Any]:
         "divergence_name": partial(said, DIVERGENCES),
         "divergence_verb": lambda kind: str(DIVERGENCE_VERBS.get(kind, _l("Ask the provider now"))),
     }
+
+
+PRICES: Mapping[str, Any] = {
+    "month": _l("%(price)s a month"),
+    "year": _l("%(price)s a year"),
+}
+
+
+def price(amount: int, currency: str, billed_every: str) -> str:
+    """What a membership costs, in the smallest unit, and for how long."""
+    return str(PRICES[billed_every]) % {"price": money(amount, currency)}

@@ -30,9 +30,10 @@ PATIENCE = 60
 
 @pytest.fixture
 def at_work(place: dict[str, str], inside: object) -> Iterator[Part]:
-    """`python worker.py`, with all its lanes up."""
+    """`python worker.py`, with all its lanes up, and the sweeps, which it starts last."""
     part = parts.worker(place)
     assert eventually(_all_lanes, PATIENCE), part.last_lines()
+    assert eventually(lambda: len(family(part)) == len(doorbell.LANES) + 1, PATIENCE)
     yield part
     part.kill()
 

@@ -19,8 +19,8 @@ from portal.verbs import memberships
 from portal.verbs.guests import NewGuest
 from portal.verbs.memberships import Application
 from portal.web import access, answer, forms, words
+from portal.web.extensions import limiter
 from portal.web.guest.limits import guesses
-from portal.web.guest.words import price
 from portal.web.locale import language
 
 blueprint = Blueprint("join", __name__, url_prefix="/join/<token>/<plan>")
@@ -65,6 +65,7 @@ def form(token: str, plan: str) -> str:
 
 
 @blueprint.post("", endpoint="send")
+@limiter.limit("20 per minute")
 @access.newcomer
 def send(token: str, plan: str) -> AnyResponse | str:
     """On to the last page, back from it with what was typed, or off with it."""
@@ -113,7 +114,7 @@ def _promises(plan: Row) -> list[tuple[str, str]]:
     )
     return [
         (gettext("Plan"), str(plan.name_ja if language() == "ja" else plan.name_en)),
-        (gettext("Price"), price(plan.price, currency, plan.billed_every)),
+        (gettext("Price"), words.price(plan.price, currency, plan.billed_every)),
         (gettext("Visits"), quota),
         (gettext("First charge"), gettext("At the desk, once your application is approved")),
         (gettext("Renewal"), gettext("By itself, until you cancel; you pay at the desk")),

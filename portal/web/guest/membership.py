@@ -1,7 +1,6 @@
 """A membership, for the person who holds its link: how it stands, and how to leave or stay."""
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, abort, render_template, request, url_for
@@ -9,13 +8,13 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from portal import clock
 from portal.db import Row
+from portal.outcome import Outcome
 from portal.policies.periods import month_boundary, period_at
 from portal.queries import members
 from portal.verbs import guests, memberships
 from portal.verbs.membership_end import Ending, When, end_membership
-from portal.web import access, answer, forms
+from portal.web import access, answer, forms, words
 from portal.web.guest.limits import guesses
-from portal.web.guest.words import price
 from portal.web.locale import LOCALES
 
 blueprint = Blueprint("membership", __name__, url_prefix="/m/<token>")
@@ -119,11 +118,11 @@ def _page(token: str) -> str:
         membership=seen.membership,
         bookings=ahead,
         running=seen.membership.state in RUNNING,
-        price=price,
+        price=words.price,
     )
 
 
-def _answered(outcome: Any, token: str) -> AnyResponse:
+def _answered(outcome: Outcome, token: str) -> AnyResponse:
     return answer.respond(
         outcome, to=url_for("membership.show", token=token), render=lambda: _page(token)
     )

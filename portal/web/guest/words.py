@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from portal.lazy import _l
-from portal.web.locale import money
 
 ENTRIES: Mapping[str, Any] = {
     "charge": _l("Price"),
@@ -57,14 +56,3 @@ def purpose(key: str) -> str:
 def decline(code: str | None) -> str:
     """Why, as far as a guest can do something about it."""
     return str(DECLINES.get(code or "", DECLINED))
-
-
-PRICES: Mapping[str, Any] = {
-    "month": _l("%(price)s a month"),
-    "year": _l("%(price)s a year"),
-}
-
-
-def price(amount: int, currency: str, billed_every: str) -> str:
-    """What a membership costs, in the smallest unit, and for how long."""
-    return str(PRICES[billed_every]) % {"price": money(amount, currency)}

@@ -19,7 +19,6 @@ from portal.queries import members
 from portal.verbs import memberships
 from portal.verbs.membership_end import Ending, When, end_membership
 from portal.web import access, answer, forms, lists, words
-from portal.web.guest.words import price
 from portal.web.staff.stay_view import qr
 
 blueprint = Blueprint("members", __name__, url_prefix="/staff/members")
@@ -72,7 +71,7 @@ def index() -> str:
         asked=asked,
         page=page,
         states=list(MACHINE.table),
-        price=price,
+        price=words.price,
         **lists.neighbours("members.index", asked, page),
     )
 
@@ -167,7 +166,7 @@ def _page(membership_id: UUID) -> str:
         "staff/members/show.html",
         seen=seen,
         membership=seen.membership,
-        price=price,
+        price=words.price,
         endable=seen.membership.state in ENDABLE,
         link=_link(seen.membership),
         qr=qr,

@@ -166,3 +166,15 @@ def test_the_pages_need_few_statements(sold: Cast, client: FlaskClient) -> None:
     with statements() as said:
         client.get(PLACE)
     assert len(said) <= 4, said
+
+
+def test_nobody_makes_the_house_write_to_a_hundred_strangers(
+    sold: Cast, client: FlaskClient, owner: Owner
+) -> None:
+    """Each application is a letter to an address that anybody may type."""
+    answers = []
+    for number in range(21):
+        typed = form(client) | TYPED | {"email": f"{number}@stranger.example", "step": "apply"}
+        answers.append(client.post(PLACE, data=typed).status_code)
+    assert answers == [303] * 20 + [429]
+    assert owner.one("select count(*) from outbox") == 20
