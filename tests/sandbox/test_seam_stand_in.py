@@ -319,6 +319,8 @@ def children(pid: int) -> list[int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_it_takes_its_child_along(number: signal.Signals) -> None:
+    # Whoever runs the tests in the background may have them ignore it, and a child inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seam = Running("sandbox.seam").start()
     assert seam.process is not None
     (child,) = children(seam.process.pid)
