@@ -4,6 +4,7 @@ No page's language and no cached locale is asked: the row names one, and without
 rendered. A template is one file an event; its `subject` block is the subject.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -66,21 +67,19 @@ def _words(facts: Facts) -> dict[str, Any]:
         "code": facts.stay_code,
         "space": facts.space,
         "plan": facts.plan,
-        "begins": _when(facts.starts_at, facts),
-        "ends": _when(facts.ends_at, facts),
-        "until": _until(facts.ends_at, facts),
+        "begins": _instant(formats.when, facts.starts_at, facts),
+        "ends": _instant(formats.when, facts.ends_at, facts),
+        "until": _instant(formats.until, facts.ends_at, facts),
         "amount": _money(facts.amount, facts),
         "fee": _money(facts.fee, facts),
         "link": facts.link,
     }
 
 
-def _when(instant: datetime | None, facts: Facts) -> str:
-    return "" if instant is None else formats.when(instant, facts.zone, facts.locale)
-
-
-def _until(instant: datetime | None, facts: Facts) -> str:
-    return "" if instant is None else formats.until(instant, facts.zone, facts.locale)
+def _instant(
+    say: Callable[[datetime, str, str], str], instant: datetime | None, facts: Facts
+) -> str:
+    return "" if instant is None else say(instant, facts.zone, facts.locale)
 
 
 def _money(amount: int | None, facts: Facts) -> str:

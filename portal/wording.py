@@ -150,6 +150,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     "MEMBERSHIP_RESUMED": (APPLIED, _l("The membership goes on.")),
     "MEMBERSHIP_NOT_SCHEDULED": (NOOP, _l("No end is set for this membership.")),
+    "PLAN_CHANGED": (
+        REFUSED,
+        _l("What you would agree to has changed meanwhile. Please read it once more."),
+    ),
     "MEMBERSHIP_ALREADY_ENDED": (NOOP, _l("This membership has ended already.")),
     "MEMBERSHIP_ALREADY_SCHEDULED": (NOOP, _l("The end of this membership is set already.")),
     "MEMBERSHIP_STATE_CHANGED": (

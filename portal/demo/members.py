@@ -116,6 +116,7 @@ def _form(slug: str, member: MemberOf) -> memberships.Application:
     return memberships.Application(
         form_key=made(slug, "joins", member.email),
         plan_id=made(slug, "membership", member.plan),
+        seen=1,
         guest=NewGuest(member.name, member.kana, member.email, locale=member.locale),
         confirmation={"language": member.locale, "promises": promises},
     )

@@ -11,6 +11,9 @@ from portal import clock
 
 Interval = Literal["month", "year"]
 
+When = Literal["month_boundary", "period_end"]
+"""At which end a member who leaves may leave."""
+
 MONTHS: dict[Interval, int] = {"month": 1, "year": 12}
 
 
@@ -48,3 +51,13 @@ def month_boundary(now: datetime, zone: str) -> datetime:
     last = calendar.monthrange(today.year, today.month)[1]
     first_of_next = today.replace(day=last) + timedelta(days=1)
     return clock.instant_at(first_of_next, time(0), zone)
+
+
+def leaving(
+    when: When, started_at: datetime, interval: Interval, now: datetime, zone: str
+) -> datetime:
+    """When a membership ends that is cancelled now: with the calendar month, or with the period
+    that is paid for, counted from the day on which it began."""
+    if when == "month_boundary":
+        return month_boundary(now, zone)
+    return period_at(clock.local_day(started_at, zone), interval, now, zone)[1]

@@ -38,18 +38,19 @@ class MembershipPage:
 def page(tx: Tx, state: str, cursor: Cursor, size: int = keyset.SIZE) -> Page:
     """Latest first; of one state where `state` names it. One statement whatever the table holds."""
     beyond, params = cursor.condition("memberships", "m")
+    if state:
+        beyond, params = f"m.state = :state and {beyond}", {**params, "state": state}
     found = tx.rows(
         f"""
         with found as materialized (
             select m.id from memberships m
-            where (:state = '' or m.state = :state) and {beyond}
+            where {beyond}
             order by m.created_at {cursor.direction}, m.id {cursor.direction}
             limit :size
         )
         select {SHOWN} from found join memberships m on m.id = found.id {WHO}
         order by m.created_at desc, m.id desc
         """,
-        state=state,
         size=size + 1,
         **params,
     )
@@ -79,7 +80,10 @@ def load(tx: Tx, membership_id: UUID) -> MembershipPage | None:
 
 def head(tx: Tx, membership_id: UUID) -> Row | None:
     """Enough for a page before an act, and for the member's own."""
-    return tx.row(f"select {SHOWN} from memberships m {WHO} where m.id = :id", id=membership_id)
+    return tx.row(
+        f"select {SHOWN}, m.confirmation from memberships m {WHO} where m.id = :id",
+        id=membership_id,
+    )
 
 
 def bookings(tx: Tx, membership_id: UUID) -> Sequence[Row]:
@@ -100,8 +104,8 @@ def plan_to_join(tx: Tx, code: str) -> Row | None:
     """A plan that is sold, by the code in its address."""
     return tx.row(
         """
-        select id, code, name_ja, name_en, price, billed_every, billing, monthly_quota, terms_ja,
-               terms_en, terms_version
+        select id, version, code, name_ja, name_en, price, billed_every, billing, monthly_quota,
+               terms_ja, terms_en, terms_version
         from membership_plans where code = :code and sold
         """,
         code=code,

@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast
+from typing import cast
 from uuid import UUID
 
-from portal import clock, outbox
+from portal import clock
 from portal.db import Actor, Row, Tx
 from portal.machines.membership import MACHINE, State
-from portal.move import move, standing
+from portal.move import standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies import membership_end as policy
+from portal.policies import periods
 from portal.policies.membership_end import Calm, Denied, Ends, Reason
-from portal.policies.periods import month_boundary, period_at
+from portal.policies.periods import When
 from portal.verbs import keys, stays
 from portal.verbs.desk import Desk
-
-When = Literal["period_end", "month_boundary"]
+from portal.verbs.memberships import move_held, tell
 
 OBLIGATIONS = ("keys_gone", "member_told")
 
@@ -59,17 +59,24 @@ def end_membership(desk: Desk, actor: Actor, membership_id: UUID, ending: Ending
 
 
 def _schedule(tx: Tx, actor: Actor, membership: Row, ending: Ending) -> Outcome:
-    ends_at = _later_end(membership, ending.when)
-    _move(tx, actor, membership, "end_scheduled", ending, ends_at)
-    _cancel_stays(tx, actor, membership.id, ends_at)
-    outbox.enqueue(
-        tx,
-        None,
-        "membership_end_scheduled",
-        f"{membership.id}:{membership.version}",
-        {},
-        membership_id=membership.id,
+    ends_at = periods.leaving(
+        ending.when,
+        membership.started_at,
+        membership.billed_every,
+        clock.now(),
+        membership.time_zone,
     )
+    move_held(
+        tx,
+        actor,
+        membership,
+        "end_scheduled",
+        "end_membership",
+        reason=ending.words,
+        also={"ends_at": ends_at, "end_reason": ending.reason},
+    )
+    _cancel_stays(tx, actor, membership.id, ends_at)
+    tell(tx, membership.id, "membership_end_scheduled", f"{membership.id}:{membership.version}")
     return Applied(Code.MEMBERSHIP_END_SCHEDULED, to="scheduled_to_end", subject=membership.id)
 
 
@@ -77,15 +84,22 @@ def _end(tx: Tx, actor: Actor, membership: Row, ending: Ending) -> Outcome:
     """An end that was set keeps its time; any other is now. What a stay costs beside the membership
     keeps its key: that is the stay's."""
     now, reached = clock.now(), bool(membership.reached)
-    _move(tx, actor, membership, "ended", ending, membership.ends_at if reached else now)
+    ends_at = membership.ends_at if reached else now
+    move_held(
+        tx,
+        actor,
+        membership,
+        "ended",
+        "end_membership",
+        reason=ending.words,
+        also={"ends_at": ends_at, "ended_at": now, "end_reason": ending.reason},
+    )
     if membership.started_at is not None:
         _cancel_stays(tx, actor, membership.id, now)
         if not reached:
             _revoke_keys(tx, actor, membership.id)
         _owe_proofs(tx, membership.id, now)
-    outbox.enqueue(
-        tx, None, _news(membership, ending), str(membership.id), {}, membership_id=membership.id
-    )
+    tell(tx, membership.id, _news(membership, ending), str(membership.id))
     tx.ring("memberships")
     return Applied(Code.MEMBERSHIP_ENDED, to="ended", subject=membership.id)
 
@@ -113,50 +127,23 @@ def _held(tx: Tx, membership_id: UUID) -> Row | None:
     )
 
 
-def _later_end(membership: Row, when: When) -> datetime:
-    """Both in the facility's days: the end of what is paid for, or of the calendar month."""
-    now = clock.now()
-    if when == "month_boundary":
-        return month_boundary(now, membership.time_zone)
-    anchor = clock.local_day(membership.started_at, membership.time_zone)
-    return period_at(anchor, membership.billed_every, now, membership.time_zone)[1]
-
-
-def _move(
-    tx: Tx, actor: Actor, membership: Row, event: str, ending: Ending, ends_at: datetime
-) -> None:
-    """The row is held, so its state is what was read."""
-    also: dict[str, object] = {"ends_at": ends_at, "end_reason": ending.reason}
-    if event == "ended":
-        also["ended_at"] = clock.now()
-    moved = move(
-        tx,
-        MACHINE,
-        membership.id,
-        event=event,
-        from_state=membership.state,
-        actor=actor,
-        verb="end_membership",
-        reason=ending.words,
-        also=also,
-    )
-    if moved is None:
-        raise LookupError("a membership that is held has moved")
-
-
 def _cancel_stays(tx: Tx, actor: Actor, membership_id: UUID, ends_at: datetime) -> None:
-    """What it gives from its end on is given to nobody. A stay that began before runs out."""
+    """What it gives from its end on is given to nobody. A stay that began before runs out. They are
+    held: one that changed in between would be left, and nobody would hear of it."""
     ahead = tx.rows(
         """
         select id, version from stays
         where membership_id = :membership and state = 'reserved' and starts_at >= :ends_at
         order by id
+        for no key update
         """,
         membership=membership_id,
         ends_at=ends_at,
     )
     for stay in ahead:  # those that one person has booked ahead
-        stays.cancel(tx, actor, stay.id, stay.version)
+        said = stays.cancel(tx, actor, stay.id, stay.version)
+        if not isinstance(said, Applied):
+            raise LookupError(f"a stay that is held was not cancelled: {said.code}")
 
 
 def _revoke_keys(tx: Tx, actor: Actor, membership_id: UUID) -> None:

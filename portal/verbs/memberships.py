@@ -26,23 +26,25 @@ APPROVED = ("active", "past_due", "scheduled_to_end")
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """`confirmation` is what the person saw on the last page; `form_key` makes a double submit one
-    application."""
+    """`confirmation` is what the person saw on the last page, and `seen` the plan's version that it
+    was written from; `form_key` makes a double submit one application."""
 
     form_key: UUID
     plan_id: UUID
+    seen: int
     guest: NewGuest
     confirmation: Mapping[str, Any]
 
 
 def apply(tx: Tx, actor: Actor, wanted: Application) -> Outcome:
-    """→ applying. One for one form; one that is alive for a person and a plan."""
+    """→ applying. One for one form; one that is alive for a person and a plan. Nobody is held to
+    what they have not seen."""
     if again := _made_by(tx, wanted.form_key):
         return Noop(Code.MEMBERSHIP_ALREADY_APPLIED, subject=again)
     plan = tx.row(
         """
-        select p.id, p.billing, p.price, p.billed_every, p.monthly_quota, p.terms_version,
-               f.currency
+        select p.id, p.version, p.billing, p.price, p.billed_every, p.monthly_quota,
+               p.terms_version, f.currency
         from membership_plans p join facilities f on f.id = p.facility_id
         where p.id = :plan and p.sold
         for no key update of p
@@ -51,11 +53,13 @@ def apply(tx: Tx, actor: Actor, wanted: Application) -> Outcome:
     )
     if plan is None:
         return Refused(Code.PLAN_NOT_IN_CONFIG)
+    if plan.version != wanted.seen:
+        return Refused(Code.PLAN_CHANGED)
 
     made = _insert(tx, actor, wanted, plan)
     if not isinstance(made, UUID):
         return made
-    outbox.enqueue(tx, None, "membership_applied", str(made), {}, membership_id=made)
+    tell(tx, made, "membership_applied", str(made))
     return Applied(Code.MEMBERSHIP_APPLIED, to=MACHINE.initial, subject=made)
 
 
@@ -71,10 +75,9 @@ def approve(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
     if membership.billing != "desk":
         return Refused(Code.BILLING_UNAVAILABLE)
 
-    _move(tx, actor, membership, "approved_for_desk_billing", "approve", started_at=clock.now())
-    outbox.enqueue(
-        tx, None, "membership_approved", str(membership_id), {}, membership_id=membership_id
-    )
+    began = {"started_at": clock.now()}
+    move_held(tx, actor, membership, "approved_for_desk_billing", "approve", also=began)
+    tell(tx, membership_id, "membership_approved", str(membership_id))
     return Applied(Code.MEMBERSHIP_APPROVED, to="active", subject=membership_id)
 
 
@@ -92,10 +95,10 @@ def resume(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
     if membership.billing != "desk":
         return Refused(Code.BILLING_UNAVAILABLE)
 
-    _move(tx, actor, membership, "resumed", "resume", ends_at=None, end_reason=None)
+    no_end = {"ends_at": None, "end_reason": None}
+    move_held(tx, actor, membership, "resumed", "resume", also=no_end)
     # Each time anew: it may be taken back more than once.
-    fact = f"{membership_id}:{membership.version}"
-    outbox.enqueue(tx, None, "membership_resumed", fact, {}, membership_id=membership_id)
+    tell(tx, membership_id, "membership_resumed", f"{membership_id}:{membership.version}")
     return Applied(Code.MEMBERSHIP_RESUMED, to="active", subject=membership_id)
 
 
@@ -108,10 +111,17 @@ def _changed(tx: Tx, membership: Membership, wanted: str, seen: int) -> Conflict
     return None
 
 
-def _move(
-    tx: Tx, actor: Actor, membership: Membership, event: str, verb: str, **also: object
+def move_held(
+    tx: Tx,
+    actor: Actor,
+    membership: Membership | Row,
+    event: str,
+    verb: str,
+    *,
+    reason: str | None = None,
+    also: Mapping[str, Any],
 ) -> None:
-    """The row is held, so its state is what was read."""
+    """The caller holds the row, so it is in the state in which it was read."""
     moved = move(
         tx,
         MACHINE,
@@ -121,10 +131,16 @@ def _move(
         actor=actor,
         verb=verb,
         seen=membership.version,
+        reason=reason,
         also=also,
     )
     if moved is None:
         raise LookupError("a membership that is held has moved")
+
+
+def tell(tx: Tx, membership_id: UUID, news: str, fact: str) -> None:
+    """One letter to the member about one fact."""
+    outbox.enqueue(tx, None, news, fact, {}, membership_id=membership_id)
 
 
 def _made_by(tx: Tx, form_key: UUID) -> UUID | None:

@@ -20,6 +20,7 @@ from portal.web import people
 
 LONGEST_NOTE = 2000
 LONGEST_NAME = 120
+LONGEST_PERSON = 100
 
 
 class Required:
@@ -114,6 +115,15 @@ class Note(_Clean, TextAreaField):
     def process_formdata(self, valuelist: list[str]) -> None:
         self.data = valuelist[0] if valuelist else ""
         self.data = self.take(self.data)
+
+
+class PersonName(Text):
+    """A browser counts UTF-16 units, of which a character may have two: it must not cut what we
+    take."""
+
+    def __init__(self, label: Any = None, validators: Any = None, **options: Any) -> None:
+        units = {"maxlength": 2 * LONGEST_PERSON}
+        super().__init__(label, validators, most=LONGEST_PERSON, render_kw=units, **options)
 
 
 class Email(Text):

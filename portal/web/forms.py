@@ -33,6 +33,7 @@ from portal.web.fields import (
     Key,
     Moment,
     Note,
+    PersonName,
     Phone,
     Text,
     Version,
@@ -58,6 +59,7 @@ __all__ = [
     "MakeForm",
     "Moment",
     "Note",
+    "PersonName",
     "Phone",
     "Text",
     "Version",
@@ -66,6 +68,7 @@ __all__ = [
     "is_clean",
     "require_a_name",
     "required",
+    "seen",
     "typed",
 ]
 
@@ -172,6 +175,14 @@ class ActForm(Form):
     """A button that acts on a row: carries the version that the person saw."""
 
     version = Version()
+
+
+def seen() -> int:
+    """The version that the person saw. Every form that acts on a row carries it: 400 without."""
+    version: int | None = ActForm().version.data
+    if version is None:
+        abort(400)
+    return version
 
 
 class MakeForm(Form):

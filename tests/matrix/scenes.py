@@ -462,6 +462,7 @@ def an_application_form(stage: Stage) -> Given:
     form = memberships.Application(
         form_key=uuid4(),
         plan_id=stage.cast.monthly,
+        seen=1,
         guest=guests.NewGuest(**stage.cast.hanako),
         confirmation={"price": "￥9,800"},
     )

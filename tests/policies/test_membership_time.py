@@ -1,7 +1,8 @@
 """Which word is later, which days a period has, and until when a membership gives."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -112,9 +113,8 @@ def test_the_month_boundary_is_the_facilitys(now: str, zone: str, ends: str) -> 
 ENDS = NOON + timedelta(days=20)
 
 
-def held(state: State, **more: object) -> Membership:
-    told: dict[str, object] = {"ends_at": None, "paused": False, "while_past_due": False}
-    return Membership(state, **{**told, **more})  # type: ignore[arg-type]
+def held(state: State, **more: Any) -> Membership:
+    return replace(Membership(state, None, paused=False, while_past_due=False), **more)
 
 
 def test_only_a_running_membership_gives() -> None:

@@ -104,8 +104,7 @@ class World:
         for joined in made[1:]:
             with cast.transaction(house.id) as tx:
                 memberships.approve(tx, cast.sato.actor, joined.id, 1)
-        for joined, reason in ((made[2], "self_cancel"), (made[3], "force_cancel")):
-            ending = Ending(reason)  # type: ignore[arg-type]
+        for joined, ending in ((made[2], Ending("self_cancel")), (made[3], Ending("force_cancel"))):
             with self.front.app.app_context():
                 end_membership(self.front.desk(house), cast.sato.actor, joined.id, ending)
         return made

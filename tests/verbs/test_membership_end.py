@@ -126,6 +126,21 @@ def test_forced_before_that_it_ends_now(cast: Cast, worker: House, owner: Owner)
     assert why == "force_cancel: 規約違反"
 
 
+def test_a_stay_that_cannot_be_cancelled_leaves_the_membership_as_it_is(
+    cast: Cast, worker: House, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both or neither: what is given after the end is never left behind in silence."""
+    joined = cast.join()
+    stay = cast.book(starts_at=MONTH_ENDS + HOUR, price=0)
+    of_member(owner, joined, stay)
+    monkeypatch.setattr(stays, "cancel", lambda *_: Refused(Code.FEE_EXCEEDS_PRICE))
+    with pytest.raises(LookupError, match="FEE_EXCEEDS_PRICE"):
+        end(worker, joined, "self_cancel")
+    assert stands(owner, joined.id) == ("active", 2)
+    assert owner.one("select state from stays") == "reserved"
+    assert "membership_end_scheduled" not in news(owner)
+
+
 # --- who
 
 
@@ -243,8 +258,9 @@ def test_nobody_is_ended_where_a_provider_bills(cast: Cast, worker: House, owner
     """Until it can be stopped there, nothing of ours says that it is over."""
     joined = cast.apply(cast.offer("card", "カード会員", "By card", billing="card"))
     put(owner, "membership", joined.id, "active")
-    for reason in ("self_cancel", "force_cancel", "plan_retired"):
-        assert end(worker, joined, reason) == Refused(Code.BILLING_UNAVAILABLE)  # type: ignore[arg-type]
+    asked: tuple[Reason, ...] = ("self_cancel", "force_cancel", "plan_retired")
+    for reason in asked:
+        assert end(worker, joined, reason) == Refused(Code.BILLING_UNAVAILABLE)
     assert owner.one("select state from memberships") == "active"
     assert isinstance(end(worker, joined, "provider_ended"), Applied)
 

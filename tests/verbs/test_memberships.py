@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -23,6 +24,7 @@ def wanted(cast: Cast, **changes: Any) -> Application:
     values: dict[str, Any] = {
         "form_key": uuid4(),
         "plan_id": cast.monthly,
+        "seen": 1,
         "guest": NewGuest(**cast.hanako),
         "confirmation": {"price": "￥9,800", "renews": "毎月1日"},
     }
@@ -153,6 +155,15 @@ def test_what_is_not_sold_is_not_joined(cast: Cast, inside: Flask, owner: Owner)
     assert news(owner) == []
 
 
+def test_nobody_is_held_to_what_they_have_not_seen(cast: Cast, inside: Flask, owner: Owner) -> None:
+    form = wanted(cast)
+    owner.run("update membership_plans set price = 12000, version = version + 1")
+    assert apply(cast, form) == Refused(Code.PLAN_CHANGED)
+    assert owner.one("select count(*) from memberships") == 0
+    assert isinstance(apply(cast, replace(form, seen=2)), Applied)
+    assert owner.one("select price from memberships") == 12_000
+
+
 def test_without_an_address_nobody_can_be_told_anything(cast: Cast, inside: Flask) -> None:
     nameless = NewGuest(**{**cast.hanako, "email": None})
     with pytest.raises(ValueError, match="e-mail"):
@@ -164,7 +175,7 @@ def test_eight_at_once_are_one_membership(
     cast: Cast, app: Flask, owner: Owner, same_form: bool
 ) -> None:
     forms = [wanted(cast)] * 8 if same_form else [wanted(cast) for _ in range(8)]
-    said = at_once(app, *[lambda form=form: apply(cast, form) for form in forms])  # type: ignore[misc]
+    said = at_once(app, *[partial(apply, cast, form) for form in forms])
     assert [type(one) for one in said].count(Applied) == 1
     others = {one.code for one in said if isinstance(one, Noop | Refused)}
     told = Code.MEMBERSHIP_ALREADY_APPLIED if same_form else Code.MEMBERSHIP_ALREADY_EXISTS
@@ -181,7 +192,7 @@ def test_two_plans_joined_at_once_under_a_new_address_are_one_person(
     yearly = cast.offer("yearly", "年会員", "Yearly", price=98_000, billed_every="year")
     forms = [wanted(cast), wanted(cast, plan_id=yearly)] * 2
     forms = [replace(form, form_key=uuid4()) for form in forms]
-    said = at_once(app, *[lambda form=form: apply(cast, form) for form in forms])  # type: ignore[misc]
+    said = at_once(app, *[partial(apply, cast, form) for form in forms])
     assert [type(one) for one in said].count(Applied) == 2
     assert [one for one in said if isinstance(one, Refused)] == [
         Refused(Code.MEMBERSHIP_ALREADY_EXISTS)

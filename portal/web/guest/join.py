@@ -26,14 +26,12 @@ from portal.web.locale import language
 blueprint = Blueprint("join", __name__, url_prefix="/join/<token>/<plan>")
 guesses(blueprint)
 
-LONGEST_NAME = 100
-NAME_UNITS = {"maxlength": 2 * LONGEST_NAME}
-
 
 class JoinForm(forms.Form):
     form_key = forms.Key()
-    name = forms.Text(_l("Name"), [forms.required()], most=LONGEST_NAME, render_kw=NAME_UNITS)
-    kana = forms.Text(_l("Name in kana"), most=LONGEST_NAME, render_kw=NAME_UNITS)
+    version = forms.Version()
+    name = forms.PersonName(_l("Name"), [forms.required()])
+    kana = forms.PersonName(_l("Name in kana"))
     email = forms.Email(_l("E-mail"), [forms.required()])
     phone = forms.Phone(_l("Telephone"))
     locale = forms.Choice(_l("Language of messages"))
@@ -60,8 +58,9 @@ class JoinForm(forms.Form):
 @blueprint.get("")
 @access.newcomer
 def form(token: str, plan: str) -> str:
-    fresh = MultiDict({"form_key": str(uuid4()), "locale": language()})
-    return _form_page(_plan(plan), _form(fresh))
+    wanted = _plan(plan)
+    fresh = {"form_key": str(uuid4()), "version": str(wanted.version), "locale": language()}
+    return _form_page(wanted, _form(MultiDict(fresh)))
 
 
 @blueprint.post("", endpoint="send")
@@ -76,7 +75,13 @@ def send(token: str, plan: str) -> AnyResponse | str:
         return answer.form_again(_form_page(wanted, typed))
     if step != "apply":
         return _last_page(wanted, typed)
-    application = Application(typed.form_key.data, wanted.id, typed.guest(), _seen(wanted))
+    application = Application(
+        form_key=typed.form_key.data,
+        plan_id=wanted.id,
+        seen=typed.version.data,
+        guest=typed.guest(),
+        confirmation=_seen(wanted),
+    )
     outcome = answer.act(memberships.apply, application)
     return answer.respond(outcome, to=_leads_to(outcome), again=lambda: _last_page(wanted, typed))
 

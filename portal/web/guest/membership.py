@@ -9,10 +9,10 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock
 from portal.db import Row
 from portal.outcome import Outcome
-from portal.policies.periods import month_boundary, period_at
+from portal.policies.periods import When, leaving
 from portal.queries import members
 from portal.verbs import guests, memberships
-from portal.verbs.membership_end import Ending, When, end_membership
+from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, words
 from portal.web.guest.limits import guesses
 from portal.web.locale import LOCALES
@@ -39,13 +39,11 @@ def cancel(token: str) -> str:
         return _page(token)
     with answer.reading() as tx:
         ahead = members.bookings(tx, membership.id)
-    running = membership.state in RUNNING
-    ends = {_end(membership, when): when for when in reversed(ENDS)} if running else {}
     return render_template(
         "guest/membership/cancel.html",
         token=token,
         membership=membership,
-        ends=[(when, at) for at, when in reversed(ends.items())],
+        ends=_ends(membership) if membership.state in RUNNING else [],
         bookings=ahead,
     )
 
@@ -56,14 +54,14 @@ def do_cancel(token: str) -> AnyResponse:
     when = request.form.get("when", "month_boundary")
     if when not in ENDS:
         abort(400)
-    ending = Ending("self_cancel", when=when, seen=_seen())
+    ending = Ending("self_cancel", when=when, seen=forms.seen())
     return _answered(answer.act_at_desk(end_membership, _id(), ending), token)
 
 
 @blueprint.post("/resume")
 @access.member
 def resume(token: str) -> AnyResponse:
-    return _answered(answer.act(memberships.resume, _id(), _seen()), token)
+    return _answered(answer.act(memberships.resume, _id(), forms.seen()), token)
 
 
 @blueprint.post("/language")
@@ -82,13 +80,6 @@ def _id() -> UUID:
     return access.visit().subject_id
 
 
-def _seen() -> int:
-    version: int | None = forms.ActForm().version.data
-    if version is None:
-        abort(400)
-    return version
-
-
 def _membership() -> Row:
     with answer.reading() as tx:
         found = members.head(tx, _id())
@@ -97,27 +88,26 @@ def _membership() -> Row:
     return found
 
 
-def _end(membership: Row, when: When) -> datetime:
-    """As `end_membership` would reckon it now."""
+def _ends(membership: Row) -> list[tuple[When, datetime]]:
+    """As `end_membership` would reckon them now; one where both are the same."""
     zone = access.facility().time_zone
-    if when == "month_boundary":
-        return month_boundary(clock.now(), zone)
-    anchor = clock.local_day(membership.started_at, zone)
-    return period_at(anchor, membership.billed_every, clock.now(), zone)[1]
+    found = {
+        leaving(when, membership.started_at, membership.billed_every, clock.now(), zone): when
+        for when in reversed(ENDS)
+    }
+    return [(when, at) for at, when in reversed(found.items())]
 
 
 def _page(token: str) -> str:
+    membership = _membership()
     with answer.reading() as tx:
-        seen = members.load(tx, _id())
-        if seen is None:
-            raise LookupError("a link led to a membership that is not there")
-        ahead = members.bookings(tx, _id())
+        ahead = members.bookings(tx, membership.id)
     return render_template(
         "guest/membership/show.html",
         token=token,
-        membership=seen.membership,
+        membership=membership,
         bookings=ahead,
-        running=seen.membership.state in RUNNING,
+        running=membership.state in RUNNING,
         price=words.price,
     )
 

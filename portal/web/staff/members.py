@@ -15,9 +15,10 @@ from portal.lazy import _l
 from portal.machines.membership import MACHINE
 from portal.outcome import Outcome
 from portal.policies.membership_end import Reason
+from portal.policies.periods import When
 from portal.queries import members
 from portal.verbs import memberships
-from portal.verbs.membership_end import Ending, When, end_membership
+from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, lists, words
 from portal.web.staff.stay_view import qr
 
@@ -85,13 +86,13 @@ def show(membership_id: UUID) -> str:
 @blueprint.post("/<uuid:membership_id>/approve")
 @access.staff()
 def approve(membership_id: UUID) -> AnyResponse:
-    return _answered(answer.act(memberships.approve, membership_id, _seen()), membership_id)
+    return _answered(answer.act(memberships.approve, membership_id, forms.seen()), membership_id)
 
 
 @blueprint.post("/<uuid:membership_id>/resume")
 @access.staff()
 def resume(membership_id: UUID) -> AnyResponse:
-    return _answered(answer.act(memberships.resume, membership_id, _seen()), membership_id)
+    return _answered(answer.act(memberships.resume, membership_id, forms.seen()), membership_id)
 
 
 @blueprint.get("/<uuid:membership_id>/reject")
@@ -103,7 +104,7 @@ def reject(membership_id: UUID) -> str:
 @blueprint.post("/<uuid:membership_id>/reject", endpoint="rejected")
 @access.staff()
 def do_reject(membership_id: UUID) -> AnyResponse | str:
-    form, seen = RejectForm(), _seen()
+    form, seen = RejectForm(), forms.seen()
     if not form.validate():
         return answer.form_again(_act_page("reject", membership_id, form))
     ending = Ending("application_rejected", note=form.note.data or "", seen=seen)
@@ -119,7 +120,7 @@ def end(membership_id: UUID) -> str:
 @blueprint.post("/<uuid:membership_id>/end", endpoint="ended")
 @access.staff()
 def do_end(membership_id: UUID) -> AnyResponse | str:
-    form, seen = _end_form(request.form), _seen()
+    form, seen = _end_form(request.form), forms.seen()
     if not form.validate():
         return answer.form_again(_act_page("end", membership_id, form))
     reason, when = ENDS[form.when.data]
@@ -131,14 +132,6 @@ def _end_form(posted: Any) -> EndForm:
     form = EndForm(formdata=posted)
     form.when.choices = [(key, str(said)) for key, said in WHEN.items()]
     return form
-
-
-def _seen() -> int:
-    """The version that the person saw. Every form of ours carries it: 400 without."""
-    version: int | None = forms.ActForm().version.data
-    if version is None:
-        abort(400)
-    return version
 
 
 def _act_page(act: str, membership_id: UUID, form: forms.ActForm) -> str:

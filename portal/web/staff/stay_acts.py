@@ -25,39 +25,31 @@ blueprint = Blueprint("acts", __name__, url_prefix="/<uuid:stay_id>")
 @blueprint.post("/check-in")
 @access.staff()
 def check_in(stay_id: UUID) -> AnyResponse:
-    return stay_view.answered(answer.act(stays.admit, stay_id, seen()), stay_id)
+    return stay_view.answered(answer.act(stays.admit, stay_id, forms.seen()), stay_id)
 
 
 @blueprint.post("/check-out")
 @access.staff()
 def check_out(stay_id: UUID) -> AnyResponse:
-    return stay_view.answered(answer.act(stays.depart, stay_id, seen()), stay_id)
+    return stay_view.answered(answer.act(stays.depart, stay_id, forms.seen()), stay_id)
 
 
 @blueprint.post("/no-show")
 @access.staff()
 def no_show(stay_id: UUID) -> AnyResponse:
-    return stay_view.answered(answer.act(stays.mark_no_show, stay_id, seen()), stay_id)
+    return stay_view.answered(answer.act(stays.mark_no_show, stay_id, forms.seen()), stay_id)
 
 
 @blueprint.post("/reinstate")
 @access.staff()
 def reinstate(stay_id: UUID) -> AnyResponse:
-    return stay_view.answered(answer.act(stays.reinstate, stay_id, seen()), stay_id)
+    return stay_view.answered(answer.act(stays.reinstate, stay_id, forms.seen()), stay_id)
 
 
 @blueprint.post("/key", endpoint="key")
 @access.staff()
 def new_key(stay_id: UUID) -> AnyResponse:
-    return stay_view.answered(answer.act(keys.reissue, stay_id, seen()), stay_id)
-
-
-def seen() -> int:
-    """The version that the person saw. Every form of ours carries it: 400 without."""
-    version: int | None = forms.ActForm().version.data
-    if version is None:
-        abort(400)
-    return version
+    return stay_view.answered(answer.act(keys.reissue, stay_id, forms.seen()), stay_id)
 
 
 # Cancelling --------------------------------------------------------------------------------------
@@ -73,7 +65,7 @@ def cancel(stay_id: UUID) -> str:
 @access.staff()
 def do_cancel(stay_id: UUID) -> AnyResponse | str:
     form = stay_forms.CancelForm()
-    version = seen()
+    version = forms.seen()
     if not form.validate():
         return answer.form_again(_cancel_page(stay_id, form))
     outcome = answer.act(stays.cancel, stay_id, version, fee=form.fee.data or 0)
@@ -109,7 +101,7 @@ def move(stay_id: UUID) -> str:
 @access.staff()
 def do_move(stay_id: UUID) -> AnyResponse:
     space = people.uuid_of(request.form.get("space_id"))
-    version = seen()
+    version = forms.seen()
     if space is None:
         abort(404)
     outcome = answer.act(stay_changes.move_to, stay_id, version, space)
@@ -150,7 +142,7 @@ def times(stay_id: UUID) -> str:
 @access.staff()
 def do_times(stay_id: UUID) -> AnyResponse | str:
     form = stay_forms.TimesForm()
-    version = seen()
+    version = forms.seen()
     with answer.reading() as tx:
         stay = stay_view.head_of(tx, stay_id)
     period = _period(stay, form)

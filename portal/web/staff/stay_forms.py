@@ -20,10 +20,7 @@ from portal.web import forms, words
 from portal.web.locale import language, money
 from portal.web.people import House
 
-LONGEST_NAME = 100
-
 # A browser counts UTF-16 units, of which a character may have two: it must not cut what we take.
-NAME_UNITS = {"maxlength": 2 * LONGEST_NAME}
 NOTE_UNITS = {"maxlength": 2 * forms.LONGEST_NOTE}
 SHORT_STAY = timedelta(hours=3)
 ASKED = ("plan_id", "space_id", "arrive_day", "arrive_time", "leave_day", "leave_time", "source")
@@ -46,8 +43,8 @@ class WhenForm(forms.Form):
 
 
 class StayForm(WhenForm, forms.MakeForm):
-    name = forms.Text(_l("Name"), [forms.required()], most=LONGEST_NAME, render_kw=NAME_UNITS)
-    kana = forms.Text(_l("Name in kana"), most=LONGEST_NAME, render_kw=NAME_UNITS)
+    name = forms.PersonName(_l("Name"), [forms.required()])
+    kana = forms.PersonName(_l("Name in kana"))
     email = forms.Email(_l("E-mail"))
     phone = forms.Phone(_l("Telephone"))
     locale = forms.Choice(_l("Language of messages"), default="")

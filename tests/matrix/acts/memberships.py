@@ -1,22 +1,19 @@
 """Memberships: what people ask for, and the sweep that ends and proves."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from portal.jobs import drain
 from portal.verbs import memberships
 from portal.verbs.membership_end import Ending, Reason, end_membership
-from portal.verbs.memberships import Application
 from tests.matrix import scenes
 from tests.matrix.act import Act, Doing, Run, job
 
 
 def applying(do: Doing, form: Any) -> Any:
     """A second press of the same form is one application; a second form is refused."""
-    wanted = do["wanted"]
-    return do.form(
-        memberships.apply, Application(form, wanted.plan_id, wanted.guest, wanted.confirmation)
-    )
+    return do.form(memberships.apply, replace(do["wanted"], form_key=form))
 
 
 def button(name: str, scene: scenes.Scene, verb: Any) -> Act:

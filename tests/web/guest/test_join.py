@@ -24,7 +24,8 @@ TYPED = {
 
 @pytest.fixture
 def sold(shop: Shop) -> Cast:
-    shop.cast.tokyo, shop.cast.monthly  # noqa: B018 (made when first named)
+    """With a plan that can be joined."""
+    assert shop.cast.monthly
     return shop.cast
 
 
@@ -100,6 +101,7 @@ def test_back_from_the_last_page_nothing_is_lost(sold: Cast, client: FlaskClient
         ({"phone": "12"}, ""),
         ({"locale": "fr"}, ""),
         ({"form_key": "x"}, ""),
+        ({"version": "x"}, ""),
     ],
 )
 @pytest.mark.parametrize("step", ["", "apply"])
@@ -141,7 +143,7 @@ def test_a_second_membership_of_the_plan_is_refused_with_what_was_typed(
     ["/join/haneda-capsule/none", "/join/nowhere/monthly", "/join/umeda-sauna/monthly"],
 )
 def test_what_is_not_sold_there_has_no_page(sold: Cast, client: FlaskClient, place: str) -> None:
-    sold.osaka  # noqa: B018
+    assert sold.osaka.slug == "umeda-sauna"
     assert client.get(place).status_code == 404
 
 
@@ -156,8 +158,25 @@ def test_a_retired_plan_has_no_page_and_takes_no_form(
     assert owner.one("select count(*) from memberships") == 0
 
 
+def test_what_changed_under_the_last_page_is_shown_and_agreed_to_anew(
+    sold: Cast, client: FlaskClient, owner: Owner
+) -> None:
+    page = last_page(client)
+    owner.run("update membership_plans set price = 12000, version = version + 1")
+    answer = client.post(PLACE, data=form_data(page, PLACE) | {"step": "apply"})
+    assert answer.status_code == 422
+    page = audit(answer, client, "ja")
+    said = words(main_of(page))
+    assert "もう一度" in said
+    assert "月額 ￥12,000" in said
+    assert owner.one("select count(*) from memberships") == 0
+    client.post(PLACE, data=form_data(page, PLACE) | {"step": "apply"})
+    price, kept = owner.row("select price, confirmation from memberships")
+    assert (price, "月額 ￥12,000" in str(kept)) == (12_000, True)
+
+
 def test_a_forged_post_is_refused(sold: Cast, client: FlaskClient, owner: Owner) -> None:
-    forged = TYPED | {"form_key": str(uuid4()), "locale": "ja", "step": "apply"}
+    forged = TYPED | {"form_key": str(uuid4()), "version": "1", "locale": "ja", "step": "apply"}
     assert client.post(PLACE, data=forged).status_code == 400
     assert owner.one("select count(*) from memberships") == 0
 

@@ -8,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from portal import clock
+from portal.policies.membership_end import Reason
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.watch import statements
 from tests.cast import GUEST, Joined
@@ -37,9 +38,9 @@ def said(client: FlaskClient, joined: Joined, lang: str = "ja") -> str:
     return words(main_of(page_of(client, joined, lang)))
 
 
-def end(shop: Shop, joined: Joined, reason: str) -> None:
+def end(shop: Shop, joined: Joined, reason: Reason) -> None:
     with shop.app.app_context():
-        end_membership(shop.desk(joined.facility_id), GUEST, joined.id, Ending(reason))  # type: ignore[arg-type]
+        end_membership(shop.desk(joined.facility_id), GUEST, joined.id, Ending(reason))
 
 
 def press(client: FlaskClient, joined: Joined, shown_at: str, action: str, **more: str) -> Any:

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from portal.policies.membership_end import Reason
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.watch import statements
 from tests.cast import GUEST, Joined
@@ -18,9 +19,9 @@ def of(membership: UUID, act: str = "") -> str:
     return f"{LIST}/{membership}{act}"
 
 
-def end(front: FrontDesk, joined: Joined, reason: str) -> None:
+def end(front: FrontDesk, joined: Joined, reason: Reason) -> None:
     with front.app.app_context():
-        end_membership(front.desk(), GUEST, joined.id, Ending(reason))  # type: ignore[arg-type]
+        end_membership(front.desk(), GUEST, joined.id, Ending(reason))
 
 
 def state(owner: Owner, joined: Joined) -> str:
