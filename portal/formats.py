@@ -3,6 +3,7 @@ and for the message, so that they cannot differ."""
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 
 from babel import dates, numbers
 
@@ -18,8 +19,9 @@ def money(value: Money, locale: str) -> str:
     return str(numbers.format_currency(exact, value.currency, locale=locale))
 
 
+@lru_cache(maxsize=1024)
 def day(value: date, locale: str) -> str:
-    """A day with its weekday."""
+    """A day with its weekday. A house's pages and letters name the same few days all day long."""
     return str(dates.format_date(value, DAY[locale], locale=locale))
 
 

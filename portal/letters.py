@@ -95,6 +95,7 @@ def _environment(locale: str) -> Environment:
         autoescape=False,  # noqa: S701 (plain text: nothing is interpreted at the other end)
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     catalogue = Translations.load(str(ROOT / "translations"), [locale])
     environment.install_gettext_translations(catalogue, newstyle=True)  # type: ignore[attr-defined]
