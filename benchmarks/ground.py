@@ -165,7 +165,7 @@ def worker(ground: Ground, mail: Any = None) -> House:
     """No provider is asked: what an event says is in the event. Without a mail nothing is sent."""
     nobody = cast("Any", None)
     config = ground.app.extensions["monban.config"]
-    return House(config, Providers(nobody, nobody), Channels(mail, nobody), nullcontext)
+    return House(config, Providers(nobody, nobody, nobody), Channels(mail, nobody), nullcontext)
 
 
 def spaces_of(owner: psycopg.Connection, house: UUID, prefix: str, many: int) -> list[UUID]:

@@ -31,7 +31,8 @@ def book(
     actor: Actor,
     kind: Kind,
     *,
-    stay_id: UUID,
+    stay_id: UUID | None = None,
+    membership_id: UUID | None = None,
     amount: int,
     currency: str,
     payment_id: UUID | None = None,
@@ -44,21 +45,23 @@ def book(
     Returns what the guest owed before it, for a caller that holds the stay's lock. None when the
     same fact (payment, refund, form) is booked already.
 
-    The stay's row is written again as it is: whoever decided on this folio from an older snapshot
-    then gets a serialization failure, and not a balance that was true before.
+    The row whose account it is, a stay's or a membership's, is written again as it is: whoever
+    decided on this folio from an older snapshot then gets a serialization failure, and not a
+    balance that was true before.
     """
     if amount <= 0:
         raise ValueError("a ledger line needs a positive amount")
+    table, column = ("stays", "stay_id") if stay_id else ("memberships", "membership_id")
     before: int | None = tx.scalar(
-        """
+        f"""
         with folio as (
-            update stays set deposit_due = deposit_due where id = :stay_id
+            update {table} set currency = currency where id = :{column}
         ), before as (
-            select coalesce(sum(amount), 0) as balance from ledger_lines where stay_id = :stay_id
+            select coalesce(sum(amount), 0) as balance from ledger_lines where {column} = :{column}
         ), line as (
-            insert into ledger_lines (facility_id, stay_id, kind, amount, currency, payment_id,
+            insert into ledger_lines (facility_id, {column}, kind, amount, currency, payment_id,
                 refund_id, form_key, memo, actor_kind, actor_id, actor_name, request_id, at)
-            values (:facility_id, :stay_id, :kind, :amount, :currency, :payment_id, :refund_id,
+            values (:facility_id, :{column}, :kind, :amount, :currency, :payment_id, :refund_id,
                 :form_key, :memo, :actor_kind, :actor_id, :actor_name, :request_id, :at)
             on conflict do nothing
             returning id
@@ -66,7 +69,7 @@ def book(
         select before.balance from before, line
         """,
         facility_id=tx.facility_id,
-        stay_id=stay_id,
+        **{column: stay_id or membership_id},
         kind=kind,
         amount=amount if kind in RAISES else -amount,
         currency=currency,
@@ -84,11 +87,20 @@ def book(
 
 
 def hold(tx: Tx, kind: type[Entry], row_id: UUID) -> Entry | None:
-    """The payment or refund, locked after the stay to whose folio it belongs: in this order
-    everywhere, so that two verbs on one stay wait and never deadlock."""
+    """The payment or refund, locked after the stay or membership to whose folio it belongs: in this
+    order everywhere, so that two verbs on one of them wait and never deadlock."""
+    table = kind.__tablename__
     folio = f"""
-        select s.id from stays s join {kind.__tablename__} x on x.stay_id = s.id
-        where x.id = :id
-        for no key update of s
+        select id from (
+            select s.id from stays s join {table} x on x.stay_id = s.id
+            where x.id = :id
+            for no key update of s
+        ) stay
+        union all
+        select id from (
+            select m.id from memberships m join {table} x on x.membership_id = m.id
+            where x.id = :id
+            for no key update of m
+        ) membership
     """
     return tx.get(kind, row_id, lock=True, first=folio)

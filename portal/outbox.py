@@ -14,7 +14,14 @@ LEASE = timedelta(minutes=5)
 BATCH = 50
 
 # Door keys before receipts before the rest.
-PRIORITY = {"entry_key_issued": 0, "entry_key_changed": 0, "payment_received": 1, "refund_sent": 1}
+PRIORITY = {
+    "entry_key_issued": 0,
+    "entry_key_changed": 0,
+    "payment_received": 1,
+    "membership_paid": 1,
+    "refund_sent": 1,
+    "membership_refund_sent": 1,
+}
 OTHER = 2
 
 
@@ -113,10 +120,13 @@ _FACTS = """
                when 'entry_key_issued' then k.state = 'issued'
                when 'entry_key_changed' then k.state = 'issued'
                when 'payment_received' then y.state in ('succeeded', 'refund_owed')
+               when 'membership_paid' then y.state in ('succeeded', 'refund_owed')
                when 'stay_created' then s.state in ('reserved', 'admitted')
                when 'stay_changed' then s.state in ('reserved', 'admitted')
                when 'stay_cancelled' then s.state = 'cancelled'
                when 'membership_applied' then m.state = 'applying'
+               when 'membership_checkout' then m.state = 'checkout'
+               when 'membership_overdue' then m.state = 'past_due'
                when 'membership_approved' then m.state in ('active', 'past_due', 'scheduled_to_end')
                when 'membership_end_scheduled' then m.state = 'scheduled_to_end'
                when 'membership_resumed' then m.state = 'active'

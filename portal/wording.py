@@ -133,6 +133,18 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("The payment provider could not be reached or did not agree. Nothing has changed."),
     ),
+    "BILLING_UNKNOWN": (
+        REFUSED,
+        _l("The payment provider's answer was lost. It is being asked; please look again shortly."),
+    ),
+    "BILLING_ALREADY_SETTLED": (NOOP, _l("The payment provider has answered already.")),
+    "SUBSCRIPTION_RECORDED": (APPLIED, _l("What the provider says of billing is recorded.")),
+    "SUBSCRIPTION_ALREADY_KNOWN": (NOOP, _l("The provider says nothing new about billing.")),
+    "SUBSCRIPTION_NOT_YET": (REFUSED, _l("The provider is still being asked to bill this.")),
+    "SUBSCRIPTION_NOT_OURS": (
+        REFUSED,
+        _l("The provider bills this membership a second time, which nobody here asked for."),
+    ),
     # memberships
     "MEMBERSHIP_APPLIED": (APPLIED, _l("The application has been sent.")),
     "MEMBERSHIP_ALREADY_APPLIED": (NOOP, _l("This application was sent already.")),
@@ -141,6 +153,12 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         _l("With this address there is a membership or an application for this plan already."),
     ),
     "MEMBERSHIP_APPROVED": (APPLIED, _l("The application is approved. The membership runs.")),
+    "MEMBERSHIP_CHECKOUT": (
+        APPLIED,
+        _l("The application is approved. The membership begins with the first payment."),
+    ),
+    "MEMBERSHIP_SWITCHED": (APPLIED, _l("The membership is on the other plan now.")),
+    "MEMBERSHIP_ALREADY_ON_PLAN": (NOOP, _l("The membership is on this plan already.")),
     "MEMBERSHIP_ALREADY_APPROVED": (NOOP, _l("This application is approved already.")),
     "MEMBERSHIP_END_SCHEDULED": (APPLIED, _l("The end of the membership is set.")),
     "MEMBERSHIP_ENDED": (APPLIED, _l("The membership has ended.")),

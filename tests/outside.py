@@ -17,6 +17,7 @@ from flask import Flask
 from portal import inbox
 from portal.config import Config
 from portal.db import transaction
+from portal.edges.billing.adapter import StripeBilling
 from portal.edges.channels import Channels
 from portal.edges.line.adapter import LineMessages
 from portal.edges.locks.adapter import SeamLocks
@@ -113,6 +114,12 @@ def worker(inside: Flask, configured: Config, request: pytest.FixtureRequest) ->
                 connect_seconds=1,
                 read_seconds=2,
             ),
+            billing=StripeBilling(
+                STRIPE_KEY,
+                api_base=stripe.base if stripe else nowhere,
+                connect_seconds=1,
+                read_seconds=2,
+            ),
             locks=SeamLocks(
                 SEAM_KEY, endpoint=seam.url if seam else nowhere, connect_seconds=1, read_seconds=1
             ),
@@ -189,6 +196,11 @@ class Owner:
         self.run("update webhook_events set next_attempt_at = now()")
         self.run("update payments set next_read_at = now() where next_read_at is not null")
         self.run("update entry_keys set next_poll_at = now()")
+        self.run("update billing_legs set next_read_at = now() where settled_at is null")
+        self.run(
+            "update subscription_mirror set next_read_at = now() where next_read_at is not null"
+        )
+        self.run("update end_obligations set next_look_at = now()")
 
 
 @pytest.fixture

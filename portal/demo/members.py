@@ -129,8 +129,13 @@ def _live(
         tx.run("update memberships set created_at = :at where id = :id", at=applied, id=membership)
     if member.end == "applying":
         return
+    memberships.approve(desk, clerk, membership, 1)
     with beat(applied + timedelta(minutes=10)) as tx:
-        memberships.approve(tx, clerk, membership, 1)
+        tx.run(
+            "update memberships set started_at = :at where id = :id and started_at is not null",
+            at=applied + timedelta(minutes=10),
+            id=membership,
+        )
     if member.end in ("ending", "ended"):
         reason = (
             Ending("self_cancel")

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from portal.config import Config
+from portal.edges.billing.adapter import StripeBilling
+from portal.edges.billing.port import Billing
 from portal.edges.locks.adapter import SeamLocks
 from portal.edges.locks.port import Locks
 from portal.edges.mail_archive.adapter import HttpMailArchive
@@ -14,6 +16,7 @@ from portal.edges.payments.port import Payments
 @dataclass(frozen=True, slots=True)
 class Providers:
     payments: Payments
+    billing: Billing
     locks: Locks
     mail_archive: MailArchive | None = None
     """None where the mail server tells nothing of what it has taken."""
@@ -24,6 +27,7 @@ def providers(config: Config) -> Providers:
     archive = config.mail_archive_url
     return Providers(
         payments=StripePayments(config.stripe_secret_key, api_base=config.stripe_api_base),
+        billing=StripeBilling(config.stripe_secret_key, api_base=config.stripe_api_base),
         locks=SeamLocks(config.seam_api_key, endpoint=config.seam_endpoint),
         mail_archive=HttpMailArchive(archive) if archive else None,
     )

@@ -62,9 +62,10 @@ def recent_span() -> Window:
     return Window(clock.now() - LOOK_BACK, None)
 
 
-def older_span(newest: datetime) -> Window:
-    """From where the last run came to, further back; past the oldest, from `newest` again."""
-    reached = checkpoints.reached("money before")
+def older_span(name: str, newest: datetime) -> Window:
+    """From where the last run of this name came to, further back; past the oldest, from `newest`
+    again."""
+    reached = checkpoints.reached(name)
     if reached is None or not newest - OLDEST < reached <= newest:
         reached = newest
     return Window(reached - SLICE, reached)
@@ -116,13 +117,14 @@ def _money_of(
     other: Collection[str],
 ) -> Iterator[Look]:
     here = str(facility_id)
-    theirs = [
-        TheirPayment(one.id, named, one.status, one.amount, one.currency)
-        for one in intents.rows
-        if one.metadata.get("facility") == here
-        and (named := _uuid(one.metadata.get("payment_id"))) is not None
-    ]
     with transaction(facility_id) as tx:
+        # What the provider has made for an invoice bears no names of ours: it is known by its id.
+        invoiced = _payments_of(tx, [one.id for one in intents.rows if not one.metadata])
+        theirs = [
+            TheirPayment(one.id, named, one.status, one.amount, one.currency)
+            for one in intents.rows
+            if (named := _named(one, here) or invoiced.get(one.id)) is not None
+        ]
         ours = _our_payments(tx, intents.since, until, [one.payment_id for one in theirs])
         of_intent = _payments_of(tx, [one.intent_id for one in refunds.rows if one.intent_id])
         returned = [
@@ -152,6 +154,13 @@ def _money_of(
         list(policy.refunds(ours_back, returned, Span(refunds.since, until))),
         subjects=[*(str(one.id) for one in ours_back), *(one.id for one in returned)],
     )
+
+
+def _named(intent: Intent, here: str) -> UUID | None:
+    """Our payment of this house that the intent names."""
+    if intent.metadata.get("facility") != here:
+        return None
+    return _uuid(intent.metadata.get("payment_id"))
 
 
 _PAYMENT = """

@@ -22,7 +22,12 @@ class House:
     def desk(self, facility_id: UUID) -> Desk:
         held = self.providers
         return Desk(
-            facility_id, held.payments, held.locks, self.config.public_url, held.mail_archive
+            facility_id,
+            held.payments,
+            held.billing,
+            held.locks,
+            self.config.public_url,
+            held.mail_archive,
         )
 
 

@@ -1,19 +1,58 @@
-"""Ends whose time has come, and what they must still prove."""
+"""Ends whose time has come, what they must still prove, and what the provider is to be asked of
+memberships that it bills."""
+
+from uuid import UUID
 
 from portal import log
 from portal.db import SYSTEM, transaction
 from portal.jobs.house import House
-from portal.verbs import membership_proofs
+from portal.verbs import billing_legs, membership_proofs, subscription_answers
+from portal.verbs.desk import Desk
 from portal.verbs.membership_end import Ending, end_membership
 
 BATCH = 20
 
 REACHED = Ending("end_reached")
+UNPAID = Ending("checkout_expired")
 
 
 def look(house: House) -> int:
     """One batch of each. Returns how much came to its end, so that nothing is asked in vain."""
-    return end_due(house) + prove_due(house)
+    return resolve_due(house) + read_due(house) + end_due(house) + prove_due(house)
+
+
+def resolve_due(house: House) -> int:
+    """Acts at the provider whose end nobody knows. Returns how many are settled now."""
+    with transaction(None) as tx:
+        due = tx.rows("select id, facility_id from legs_to_read(:batch)", batch=BATCH)
+    settled = 0
+    for row in due:
+        try:
+            said = billing_legs.resolve(house.desk(row.facility_id), row.id)
+        except Exception:  # one that cannot be read holds up no other
+            logger.exception("leg_unread", leg=str(row.id))
+        else:
+            settled += said.status == "applied"
+            logger.info("leg_read", leg=str(row.id), code=said.code)
+    return settled
+
+
+def read_due(house: House) -> int:
+    """Subscriptions that an event left open, or that should have been heard of by now."""
+    with transaction(None) as tx:
+        due = tx.rows(
+            "select membership_id, facility_id from subscriptions_to_read(:batch)", batch=BATCH
+        )
+    read = 0
+    for row in due:
+        try:
+            said = subscription_answers.read(house.desk(row.facility_id), row.membership_id)
+        except Exception:  # one that cannot be read holds up no other
+            logger.exception("subscription_unread", membership=str(row.membership_id))
+        else:
+            read += said.status == "applied"
+            logger.info("subscription_read", membership=str(row.membership_id), code=said.code)
+    return read
 
 
 def end_due(house: House) -> int:
@@ -22,7 +61,8 @@ def end_due(house: House) -> int:
     ended = 0
     for row in due:
         try:
-            said = end_membership(house.desk(row.facility_id), SYSTEM, row.id, REACHED)
+            desk = house.desk(row.facility_id)
+            said = end_membership(desk, SYSTEM, row.id, _why(desk, row.id))
         except Exception:  # one that cannot be ended holds up no other
             logger.exception("membership_not_ended", membership=str(row.id))
         else:
@@ -31,13 +71,18 @@ def end_due(house: House) -> int:
     return ended
 
 
+def _why(desk: Desk, membership_id: UUID) -> Ending:
+    with desk.transaction() as tx:
+        state = tx.scalar("select state from memberships where id = :id", id=membership_id)
+    return UNPAID if state == "checkout" else REACHED
+
+
 def prove_due(house: House) -> int:
     with transaction(None) as tx:
         due = tx.rows("select id, facility_id from obligations_to_prove(:batch)", batch=BATCH)
     proven = 0
     for row in due:
-        with transaction(row.facility_id) as tx:
-            proven += membership_proofs.prove(tx, row.id)
+        proven += membership_proofs.prove(house.desk(row.facility_id), row.id)
     return proven
 
 

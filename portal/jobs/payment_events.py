@@ -5,11 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from portal.db import Tx
+from portal.edges.billing.reading import invoice_from_payload, subscription_from_payload
 from portal.edges.payments.port import UnreadablePayload
 from portal.edges.payments.reading import intent_from_payload, refund_from_payload
 from portal.jobs.applying import Applying, Handled, NotYetError, PermanentFaultError
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import payment_answers, refund_answers
+from portal.verbs import membership_money, payment_answers, refund_answers, subscription_answers
 from portal.verbs.payment_answers import PROVIDER
 
 Handler = Callable[[Tx, Applying, Mapping[str, Any]], Handled]
@@ -70,7 +71,46 @@ def on_charge_refunded(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handle
     return Handled("applied", "the refunds will be read", rings=("payments",))
 
 
+def on_subscription(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
+    told = subscription_from_payload(obj)
+    found = _membership(tx, told.id, told.metadata)
+    if found is None:
+        return Handled("ignored", "not a subscription of ours")
+    at = work.event.created
+    return _handled(subscription_answers.hear(tx, PROVIDER, found, told, at))
+
+
+def on_invoice_paid(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
+    """Of the state it says nothing: that is the subscription's own event."""
+    invoice = invoice_from_payload(obj)
+    if invoice.subscription_id is None:
+        return Handled("ignored", "not an invoice of a subscription")
+    found = _membership(tx, invoice.subscription_id, invoice.metadata)
+    if found is None:
+        return Handled("ignored", "not an invoice of ours")
+    return _handled(membership_money.hear_invoice(tx, PROVIDER, found, invoice))
+
+
+def _membership(tx: Tx, subscription_id: str, metadata: Mapping[str, str]) -> UUID | None:
+    """Ours by the subscription, or by the name that we gave it; never by the customer."""
+    named = _uuid(metadata.get("membership_id"))
+    found = tx.enter(
+        "membership_by_subscription(:subscription, :named)",
+        subscription=subscription_id,
+        named=named,
+    )
+    if found is None and named is not None:
+        raise NotYetError(f"no membership {named} for {subscription_id}")
+    return found
+
+
 HANDLERS: dict[str, Handler] = {
+    "customer.subscription.created": on_subscription,
+    "customer.subscription.updated": on_subscription,
+    "customer.subscription.deleted": on_subscription,
+    "customer.subscription.paused": on_subscription,
+    "customer.subscription.resumed": on_subscription,
+    "invoice.paid": on_invoice_paid,
     "payment_intent.processing": on_intent,
     "payment_intent.succeeded": on_intent,
     "payment_intent.payment_failed": on_intent,
@@ -92,6 +132,8 @@ def _handled(said: Outcome) -> Handled:
             return Handled("superseded", said.code)
         case Refused(code=Code.AMOUNT_MISMATCH):
             return Handled("dead_letter", "amount, currency or subject does not agree")
+        case Refused(code=Code.SUBSCRIPTION_NOT_OURS):
+            return Handled("dead_letter", "a second subscription bears this membership's name")
         case Refused(code=Code.NOT_FOUND):
             return Handled("ignored", "another intent bears this payment's name")
         case Refused():

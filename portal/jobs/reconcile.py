@@ -19,6 +19,7 @@ from portal.jobs import checkpoints
 from portal.jobs.compare_doors import Door, due_doors
 from portal.jobs.compare_mail import Mail
 from portal.jobs.compare_money import Money, older_span, recent_span
+from portal.jobs.compare_subscriptions import Subscriptions
 from portal.verbs import divergences
 from portal.verbs.divergences import Look
 
@@ -76,8 +77,12 @@ def _parts(far: Providers, houses: Sequence[UUID]) -> Iterator[Part]:
     Each is read before the next is made: the older money begins where the recent was whole."""
     recent = Money("money", far.payments, houses, recent_span())
     yield recent
-    older = older_span(recent.reached or recent.since)
+    older = older_span("money before", recent.reached or recent.since)
     yield Money("money before", far.payments, houses, older, beside=recent)
+    billed = Subscriptions("subscriptions", far.billing, houses, recent_span())
+    yield billed
+    before = older_span("subscriptions before", billed.reached or billed.since)
+    yield Subscriptions("subscriptions before", far.billing, houses, before, beside=billed)
     if far.mail_archive is not None:
         yield Mail(far.mail_archive, houses)
     for facility_id, door in due_doors(houses):

@@ -3,6 +3,7 @@
 Nothing is written through them; see `portal.db`.
 """
 
+from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
 from portal.models.divergence import Divergence
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
@@ -24,6 +25,7 @@ from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
 
 __all__ = [
+    "BillingLeg",
     "Checkpoint",
     "ConsumedEffect",
     "DeadLetter",
@@ -39,6 +41,7 @@ __all__ = [
     "LockCommand",
     "Member",
     "Membership",
+    "MembershipPeriod",
     "MembershipPlan",
     "Message",
     "Payment",
@@ -49,6 +52,7 @@ __all__ = [
     "StaffRole",
     "StaffSession",
     "Stay",
+    "SubscriptionMirror",
     "Transition",
     "WebhookEvent",
 ]

@@ -19,11 +19,13 @@ class Divergence(Base):
         belongs_to("entry_keys", "key_id"),
         belongs_to("doors", "door_id"),
         belongs_to("outbox", "message_id"),
+        belongs_to("memberships", "membership_id"),
         CheckConstraint(
             "kind in ('payment_not_here', 'payment_not_there', 'payment_differs',"
             " 'refund_not_here', 'refund_not_there', 'refund_differs',"
             " 'code_stray', 'code_missing', 'code_differs', 'code_pin_differs',"
-            " 'message_not_here', 'message_not_there')",
+            " 'message_not_here', 'message_not_there',"
+            " 'subscription_not_here', 'subscription_not_there', 'subscription_differs')",
             name="kind",
         ),
         CheckConstraint("(healed_at is null) = (healed_by is null)", name="healed"),
@@ -49,6 +51,7 @@ class Divergence(Base):
     key_id: Mapped[Ref | None]
     door_id: Mapped[Ref | None]
     message_id: Mapped[Ref | None]
+    membership_id: Mapped[Ref | None]
     ours: Mapped[Words] = mapped_column(server_default="")
     theirs: Mapped[Words] = mapped_column(server_default="")
     first_seen: Mapped[Created]

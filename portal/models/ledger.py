@@ -13,6 +13,8 @@ class LedgerLine(Base):
     __table_args__ = (
         UniqueConstraint("facility_id", "form_key"),
         belongs_to("stays", "stay_id"),
+        belongs_to("memberships", "membership_id"),
+        CheckConstraint("num_nonnulls(stay_id, membership_id) = 1", name="folio"),
         belongs_to("payments", "payment_id"),
         belongs_to("refunds", "refund_id"),
         CheckConstraint(
@@ -46,12 +48,20 @@ class LedgerLine(Base):
             postgresql_where=text("refund_id is not null"),
         ),
         Index("ix_ledger_lines_stay", "facility_id", "stay_id", "id"),
+        Index(
+            "ix_ledger_lines_membership",
+            "facility_id",
+            "membership_id",
+            "id",
+            postgresql_where=text("membership_id is not null"),
+        ),
         Index("ix_ledger_lines_at", "facility_id", "at", "id"),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     facility_id: Mapped[House]
-    stay_id: Mapped[Ref]
+    stay_id: Mapped[Ref | None]
+    membership_id: Mapped[Ref | None]
     kind: Mapped[Words]
     amount: Mapped[int] = mapped_column(BigInteger)
     currency: Mapped[Words]

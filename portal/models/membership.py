@@ -50,6 +50,9 @@ class MembershipPlan(Base):
     terms_version: Mapped[Words]
     sold: Mapped[bool] = mapped_column(server_default=text("true"))
     retired_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    price_id: Mapped[Words | None]
+    """At the card provider, of the price that `price_id_for` spells out."""
+    price_id_for: Mapped[Words | None]
     version: Mapped[Version]
     created_at: Mapped[Created]
 
@@ -73,6 +76,8 @@ class Member(Base):
     guest_id: Mapped[Ref]
     email_key: Mapped[Words]
     """The e-mail address as addresses are compared: case aside."""
+    customer_id: Mapped[Words | None]
+    """At the card provider, once something was billed there."""
     created_at: Mapped[Created]
 
 
@@ -115,6 +120,12 @@ class Membership(Base):
             "ends_at",
             postgresql_where=text("state = 'scheduled_to_end'"),
         ),
+        Index(
+            "ix_memberships_unpaid",
+            "next_look_at",
+            "checkout_until",
+            postgresql_where=text("state = 'checkout'"),
+        ),
     )
 
     id: Mapped[Key]
@@ -134,6 +145,8 @@ class Membership(Base):
     form_key: Mapped[Ref]
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     token_sealed: Mapped[Words]
+    checkout_until: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    """Until when the first payment of an approved application is awaited."""
     started_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     ends_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     """When it will give nothing more, or gave nothing more."""
@@ -151,7 +164,7 @@ class EndObligation(Base):
     __table_args__ = (
         UniqueConstraint("facility_id", "membership_id", "kind"),
         belongs_to("memberships", "membership_id"),
-        CheckConstraint("kind in ('keys_gone', 'member_told')", name="kind"),
+        CheckConstraint("kind in ('keys_gone', 'member_told', 'invoices_closed')", name="kind"),
         CheckConstraint("(proven_at is null) = (proof is null)", name="proof"),
         Index(
             "ix_end_obligations_to_prove",

@@ -26,6 +26,8 @@ class Payment(Base):
         UniqueConstraint("facility_id", "id"),
         UniqueConstraint("purpose", "subject_id", "attempt"),
         belongs_to("stays", "stay_id"),
+        belongs_to("memberships", "membership_id"),
+        CheckConstraint("num_nonnulls(stay_id, membership_id) <= 1", name="folio"),
         CheckConstraint(
             "state in ('open', 'processing', 'unknown', 'succeeded', 'refund_owed', 'canceled',"
             " 'refunded')",
@@ -49,6 +51,12 @@ class Payment(Base):
             postgresql_where=text("state in ('open', 'processing', 'unknown')"),
         ),
         Index("ix_payments_stay", "facility_id", "stay_id"),
+        Index(
+            "ix_payments_membership",
+            "facility_id",
+            "membership_id",
+            postgresql_where=text("membership_id is not null"),
+        ),
         Index("ix_payments_listed", "facility_id", "created_at", "id"),
         Index(
             "ix_payments_to_read",
@@ -61,7 +69,11 @@ class Payment(Base):
     facility_id: Mapped[House]
     purpose: Mapped[Words]
     subject_id: Mapped[Ref]
+    """The stay, or one invoice of a membership."""
     stay_id: Mapped[Ref | None]
+    membership_id: Mapped[Ref | None]
+    invoice_id: Mapped[Words | None]
+    """The provider's, where it bills a membership."""
     attempt: Mapped[int]
     amount: Mapped[int] = mapped_column(BigInteger)
     currency: Mapped[Words]
@@ -90,6 +102,8 @@ class Refund(Base):
         UniqueConstraint("facility_id", "form_key"),
         belongs_to("payments", "payment_id"),
         belongs_to("stays", "stay_id"),
+        belongs_to("memberships", "membership_id"),
+        CheckConstraint("num_nonnulls(stay_id, membership_id) <= 1", name="folio"),
         CheckConstraint(
             "state in ('asked', 'unknown', 'pending', 'succeeded', 'failed')", name="state"
         ),
@@ -101,6 +115,12 @@ class Refund(Base):
         Index("ix_refunds_payment", "facility_id", "payment_id"),
         Index("ix_refunds_stay", "facility_id", "stay_id"),
         Index(
+            "ix_refunds_membership",
+            "facility_id",
+            "membership_id",
+            postgresql_where=text("membership_id is not null"),
+        ),
+        Index(
             "ix_refunds_due",
             "next_attempt_at",
             postgresql_where=text("state in ('asked', 'unknown', 'pending')"),
@@ -111,6 +131,7 @@ class Refund(Base):
     facility_id: Mapped[House]
     payment_id: Mapped[Ref]
     stay_id: Mapped[Ref | None]
+    membership_id: Mapped[Ref | None]
     amount: Mapped[int] = mapped_column(BigInteger)
     currency: Mapped[Words]
     state: Mapped[Words]

@@ -50,6 +50,7 @@ class Found:
     key_id: UUID | None = None
     door_id: UUID | None = None
     message_id: UUID | None = None
+    membership_id: UUID | None = None
 
     @property
     def about(self) -> tuple[str, str]:
@@ -98,6 +99,31 @@ class TheirRefund:
     status: str
     amount: int
     currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class OurSubscription:
+    """The mirror of one, and the state of the membership that it bills."""
+
+    id: str
+    membership_id: str
+    status: str
+    ends_at: datetime | None
+    amount: int
+    state: str
+    at_work: bool
+    """The provider is being asked for something whose end is not known yet."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TheirSubscription:
+    id: str
+    membership_id: str
+    status: str
+    ends_at: datetime | None
+    amount: int
+    over: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +233,49 @@ def _refund_differs(mine: OurRefund, refund: TheirRefund) -> Iterator[Found]:
     said = _money(mine.state, mine) + _folio(mine.booked, booked)
     theirs = _money(refund.status, refund)
     yield Found("refund_differs", str(mine.id), said, theirs, payment_id=mine.payment_id)
+
+
+def subscriptions(
+    ours: Mapping[str, OurSubscription], theirs: Sequence[TheirSubscription], span: Span
+) -> Iterator[Found]:
+    """`ours` by the membership's id."""
+    there = {one.id for one in theirs}
+    for one in theirs:
+        mine = ours.get(one.membership_id)
+        if mine is not None and mine.at_work:
+            continue
+        if mine is None or mine.id != one.id:
+            if not one.over:
+                said = _billing(one.status, one.ends_at, one.amount)
+                yield Found("subscription_not_here", one.id, "", said)
+        elif _bills_otherwise(mine, one):
+            yield Found(
+                "subscription_differs",
+                mine.membership_id,
+                f"{mine.state}, {_billing(mine.status, mine.ends_at, mine.amount)}",
+                _billing(one.status, one.ends_at, one.amount),
+                membership_id=UUID(mine.membership_id),
+            )
+    for mine in ours.values():
+        lost = mine.id not in there and mine.state != "ended" and not mine.at_work
+        if lost and mine.created_at in span:
+            said = _billing(mine.status, mine.ends_at, mine.amount)
+            named = UUID(mine.membership_id)
+            yield Found("subscription_not_there", str(named), said, "", membership_id=named)
+
+
+def _bills_otherwise(mine: OurSubscription, theirs: TheirSubscription) -> bool:
+    """Or it goes on billing what has ended with us."""
+    same = (mine.status, mine.ends_at, mine.amount) == (
+        theirs.status,
+        theirs.ends_at,
+        theirs.amount,
+    )
+    return not same or (mine.state == "ended") != theirs.over
+
+
+def _billing(status: str, ends_at: datetime | None, amount: int) -> str:
+    return f"{status} {amount}" + (f", ends {_instant(ends_at)}" if ends_at else "")
 
 
 def codes(

@@ -1,20 +1,22 @@
 """Which of two words on one object of the provider's is the later one.
 
-An event bears the second in which it was made, and two of one second cannot be ordered by it: then
-only the object itself can tell (docs of Stripe, "Event ordering").
+Events and answers bear the second in which they were made, by the provider's own clock. Two of one
+second cannot be ordered by it (docs of Stripe, "Event ordering"), and an answer shows what was true
+a little before it was given. Then only the object itself can tell: it is read.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 Order = Literal["later", "earlier", "undecided"]
 
+LATENCY = timedelta(seconds=30)
+"""An answer may not show what happened this long before it was given: longer than any call takes.
+"""
 
-def order(known: datetime | None, heard: datetime, *, known_was_read: bool) -> Order:
-    """`known` is when what we hold was true: the time of an event, or that of a reading, which
-    began after everything that it shows."""
+
+def order(known: datetime | None, heard: datetime) -> Order:
+    """`known` is when what we hold was told."""
     if known is None or heard > known:
         return "later"
-    if heard < known:
-        return "earlier"
-    return "earlier" if known_was_read else "undecided"
+    return "earlier" if heard < known - LATENCY else "undecided"

@@ -14,6 +14,9 @@ Rows = Sequence[Row]
 # A refund that the house asked for and the provider has not taken for so long is not just slow.
 STUCK = "interval '30 minutes'"
 
+# Whoever asked the provider for something has long had an answer, or is no more.
+LONG = "interval '5 minutes'"
+
 
 def _since(machine: str) -> str:
     """When the row `x` came into the state that it is in."""
@@ -25,6 +28,7 @@ def _since(machine: str) -> str:
 
 
 GUEST = "x.stay_id, s.code as stay_code, g.name as guest"
+PAYER = "x.stay_id, x.membership_id, s.code as stay_code, coalesce(g.name, n.name) as guest"
 OF_STAY = "left join stays s on s.id = x.stay_id left join guests g on g.id = s.guest_id"
 OF_MEMBERSHIP = """
     left join memberships m on m.id = x.membership_id left join members r on r.id = m.member_id
@@ -61,6 +65,11 @@ BROKEN = """
     where x.state in ('failed', 'missing') and not exists (
         select 1 from entry_keys newer where newer.stay_id = x.stay_id
         and newer.created_at > x.created_at and newer.state in ('requested', 'issued'))
+"""
+
+UNCLEAR_BILLING = f"""
+    from billing_legs x
+    where x.state = 'unknown' or (x.state = 'open' and x.created_at < now() - {LONG})
 """
 
 # Refunds that failed after the person who asked was told they were on their way, or that nobody
@@ -121,6 +130,7 @@ class Attention:
     owed: Rows
     divergences: Rows
     unproven_ends: Rows
+    unclear_billing: Rows
     messages: Rows
     letters: Rows
 
@@ -130,7 +140,7 @@ class Attention:
 
 
 def look(tx: Tx, now: datetime) -> Attention:
-    """Twelve statements, whatever waits."""
+    """Thirteen statements, whatever waits."""
     return Attention(
         broken_keys=_broken_keys(tx, now),
         unconfirmed_keys=_unconfirmed_keys(tx, now),
@@ -142,6 +152,7 @@ def look(tx: Tx, now: datetime) -> Attention:
         owed=_owed(tx),
         divergences=_divergences(tx),
         unproven_ends=_unproven_ends(tx),
+        unclear_billing=_unclear_billing(tx),
         messages=_messages(tx),
         letters=_letters(tx),
     )
@@ -160,6 +171,7 @@ def count(tx: Tx, now: datetime) -> int:
         OWED,
         DIVERGENCES,
         "from end_obligations where proven_at is null",
+        UNCLEAR_BILLING,
         WAITING_MESSAGE,
         "from dead_letters where closed_at is null",
     )
@@ -213,9 +225,9 @@ def _commands(tx: Tx, which: str) -> Rows:
 def _unknown_payments(tx: Tx) -> Rows:
     return tx.rows(
         f"""
-        select x.id, x.purpose, x.amount, x.currency, x.last_error, {GUEST},
+        select x.id, x.purpose, x.amount, x.currency, x.last_error, {PAYER},
                {_since("payment")} as at
-        from payments x {OF_STAY}
+        from payments x {OF_STAY} {OF_MEMBERSHIP}
         where x.state = 'unknown'
         order by at, x.id limit :most
         """,
@@ -227,8 +239,8 @@ def _stuck_refunds(tx: Tx) -> Rows:
     return tx.rows(
         f"""
         select x.id, x.state, x.payment_id, x.amount, x.currency, x.reason, x.last_error,
-               x.attempts, {GUEST}, x.created_at as at
-        from refunds x {OF_STAY}
+               x.attempts, {PAYER}, x.created_at as at
+        from refunds x {OF_STAY} {OF_MEMBERSHIP}
         where x.id in (select x.id {UNSENT_REFUND})
         order by x.created_at, x.id limit :most
         """,
@@ -239,9 +251,9 @@ def _stuck_refunds(tx: Tx) -> Rows:
 def _failed_refunds(tx: Tx) -> Rows:
     return tx.rows(
         f"""
-        select x.id, x.payment_id, x.amount, x.currency, x.reason, x.failure, {GUEST},
+        select x.id, x.payment_id, x.amount, x.currency, x.reason, x.failure, {PAYER},
                {_since("refund")} as at
-        from refunds x {OF_STAY}
+        from refunds x {OF_STAY} {OF_MEMBERSHIP}
         where x.id in (select x.id {FAILED})
         order by at, x.id limit :most
         """,
@@ -265,7 +277,7 @@ def _divergences(tx: Tx) -> Rows:
         """
         select x.id, x.kind, x.subject, x.ours, x.theirs, x.payment_id, x.key_id,
                coalesce(m.stay_id, k.stay_id, o.stay_id) as stay_id, s.code as stay_code,
-               g.name as guest, o.event_type,
+               coalesce(g.name, n.name) as guest, o.event_type, ms.id as membership_id,
                d.name_ja, d.name_en, x.first_seen as at
         from divergences x
         left join payments m on m.id = x.payment_id
@@ -274,6 +286,10 @@ def _divergences(tx: Tx) -> Rows:
         left join outbox o on o.id = x.message_id
         left join stays s on s.id = coalesce(m.stay_id, k.stay_id, o.stay_id)
         left join guests g on g.id = s.guest_id
+        left join memberships ms
+            on ms.id = coalesce(x.membership_id, m.membership_id, o.membership_id)
+        left join members r on r.id = ms.member_id
+        left join guests n on n.id = r.guest_id
         where x.healed_at is null
         order by x.first_seen, x.id limit :most
         """,
@@ -304,6 +320,20 @@ def _unproven_ends(tx: Tx) -> Rows:
         from end_obligations x {OF_MEMBERSHIP}
         where x.proven_at is null
         order by x.since, x.id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _unclear_billing(tx: Tx) -> Rows:
+    """Acts at the provider whose answer was lost, or whose asker has died."""
+    return tx.rows(
+        f"""
+        select x.id, x.kind, x.membership_id, x.last_error, x.actor_name, n.name as guest,
+               x.created_at as at
+        from billing_legs x {OF_MEMBERSHIP}
+        where x.id in (select x.id {UNCLEAR_BILLING})
+        order by x.created_at, x.id limit :most
         """,
         most=MOST,
     )

@@ -14,6 +14,15 @@ SHOWN = """
     m.created_at, m.started_at, m.ends_at, m.ended_at, m.end_reason, g.name as guest, g.kana,
     p.name_ja as plan_ja, p.name_en as plan_en
 """
+BILLED = """
+    m.checkout_until, b.status as billing_status, b.period_end, b.paused, b.resumes_at, b.trial_end,
+    b.subscription_id, b.livemode, b.told_at,
+    (select l.kind from billing_legs l
+     where l.membership_id = m.id and l.state in ('open', 'unknown')) as asked
+"""
+"""What the provider that bills has said of it, and what it is being asked."""
+BILLING = "left join subscription_mirror b on b.membership_id = m.id"
+
 """What is said of a membership `m`, its plan `p` and its person `g`."""
 
 WHO = """
@@ -23,6 +32,7 @@ WHO = """
 """
 
 MOST_STAYS = 20
+MOST_PERIODS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,7 @@ class MembershipPage:
 
     membership: Row
     proofs: Sequence[Row]
+    periods: Sequence[Row]
     stays: Sequence[Row]
     messages: Sequence[Row]
 
@@ -58,12 +69,12 @@ def page(tx: Tx, state: str, cursor: Cursor, size: int = keyset.SIZE) -> Page:
 
 
 def load(tx: Tx, membership_id: UUID) -> MembershipPage | None:
-    """None when there is no such membership in this house. Four statements."""
+    """None when there is no such membership in this house. Five statements."""
     membership = tx.row(
         f"""
-        select {SHOWN}, m.terms_version, m.confirmation, m.token_sealed, m.plan_id, g.email,
-               g.phone, g.line_user_id, g.preferred_locale, f.default_locale
-        from memberships m {WHO} join facilities f on f.id = m.facility_id
+        select {SHOWN}, {BILLED}, m.terms_version, m.confirmation, m.token_sealed, m.plan_id,
+               g.email, g.phone, g.line_user_id, g.preferred_locale, f.default_locale
+        from memberships m {WHO} {BILLING} join facilities f on f.id = m.facility_id
         where m.id = :id
         """,
         id=membership_id,
@@ -73,6 +84,7 @@ def load(tx: Tx, membership_id: UUID) -> MembershipPage | None:
     return MembershipPage(
         membership,
         _proofs(tx, membership_id),
+        periods(tx, membership_id),
         _stays(tx, membership_id),
         _messages(tx, membership_id),
     )
@@ -81,8 +93,53 @@ def load(tx: Tx, membership_id: UUID) -> MembershipPage | None:
 def head(tx: Tx, membership_id: UUID) -> Row | None:
     """Enough for a page before an act, and for the member's own."""
     return tx.row(
-        f"select {SHOWN}, m.confirmation from memberships m {WHO} where m.id = :id",
+        f"select {SHOWN}, {BILLED}, m.confirmation from memberships m {WHO} {BILLING}"
+        " where m.id = :id",
         id=membership_id,
+    )
+
+
+def periods(tx: Tx, membership_id: UUID) -> Sequence[Row]:
+    """What was granted and paid, the latest first, each with its payment if it cost something."""
+    return tx.rows(
+        """
+        select d.starts_at, d.ends_at, d.amount, d.currency, d.paid_at, p.id as payment_id,
+               p.state as payment_state
+        from membership_periods d
+        left join payments p on p.invoice_id = d.invoice_id and p.membership_id = d.membership_id
+             and p.succeeded_at is not null
+        where d.membership_id = :id order by d.starts_at desc, d.id desc limit :most
+        """,
+        id=membership_id,
+        most=MOST_PERIODS,
+    )
+
+
+def payment(tx: Tx, membership_id: UUID, payment_id: UUID) -> Row | None:
+    """One payment of this very membership, with what the card form needs."""
+    return tx.row(
+        """
+        select p.id, p.state, p.purpose, p.amount, p.currency, p.intent_id,
+               p.client_secret_sealed, p.livemode, p.created_at, n.name_ja as plan_ja,
+               n.name_en as plan_en
+        from payments p join memberships m on m.id = p.membership_id
+        join membership_plans n on n.id = m.plan_id
+        where p.id = :payment and p.membership_id = :membership
+          and p.client_secret_sealed is not null
+        """,
+        payment=payment_id,
+        membership=membership_id,
+    )
+
+
+def newest_payment(tx: Tx, membership_id: UUID) -> Row | None:
+    return tx.row(
+        """
+        select id, state, purpose, amount, currency, decline_code, created_at
+        from payments where membership_id = :membership
+        order by created_at desc, attempt desc limit 1
+        """,
+        membership=membership_id,
     )
 
 
@@ -97,6 +154,17 @@ def bookings(tx: Tx, membership_id: UUID) -> Sequence[Row]:
         """,
         membership=membership_id,
         most=MOST_STAYS,
+    )
+
+
+def plans_by_card(tx: Tx) -> Sequence[Row]:
+    """What can be switched to."""
+    return tx.rows(
+        """
+        select p.id, p.name_ja, p.name_en, p.price, p.billed_every, f.currency
+        from membership_plans p join facilities f on f.id = p.facility_id
+        where p.sold and p.billing = 'card' order by p.price, p.id
+        """
     )
 
 

@@ -12,7 +12,8 @@ from portal.queries.keyset import BEGINNING, Cursor, Page
 
 SHOWN = """
     p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code, p.created_at,
-    p.succeeded_at, p.stay_id, s.code as stay_code, g.name as guest,
+    p.succeeded_at, p.stay_id, p.membership_id, s.code as stay_code,
+    coalesce(g.name, n.name) as guest,
     coalesce((select sum(r.amount) from refunds r
               where r.payment_id = p.id and r.state = 'succeeded'), 0)::bigint as returned,
     coalesce((select sum(r.amount) from refunds r where r.payment_id = p.id
@@ -24,6 +25,9 @@ SHOWN = """
 FROM = """
     left join stays s on s.id = p.stay_id
     left join guests g on g.id = s.guest_id
+    left join memberships m on m.id = p.membership_id
+    left join members r on r.id = m.member_id
+    left join guests n on n.id = r.guest_id
 """
 
 # Kinds of the folio that are money coming or going, not prices.
@@ -119,7 +123,8 @@ def load(tx: Tx, payment_id: UUID) -> PaymentPage | None:
         select {SHOWN}, p.version, p.intent_id, p.livemode, p.idempotency_key, p.last_error,
                p.next_read_at,
                coalesce((select sum(l.amount) from ledger_lines l where l.stay_id = p.stay_id),
-                        0)::bigint as balance
+                        (select sum(l.amount) from ledger_lines l
+                         where l.membership_id = p.membership_id), 0)::bigint as balance
         from payments p {FROM} where p.id = :id
         """,
         id=payment_id,

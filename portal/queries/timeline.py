@@ -33,10 +33,13 @@ _HEADS: Mapping[Kind, str] = {
         from stays s join guests g on g.id = s.guest_id where s.id = :id
     """,
     "payment": """
-        select p.stay_id, s.code as stay_code, g.name as guest, p.currency, p.state, p.purpose,
-               p.amount
+        select p.stay_id, p.membership_id, s.code as stay_code, coalesce(g.name, n.name) as guest,
+               p.currency, p.state, p.purpose, p.amount
         from payments p left join stays s on s.id = p.stay_id
-        left join guests g on g.id = s.guest_id where p.id = :id
+        left join guests g on g.id = s.guest_id
+        left join memberships m on m.id = p.membership_id
+        left join members r on r.id = m.member_id
+        left join guests n on n.id = r.guest_id where p.id = :id
     """,
     "key": """
         select k.stay_id, s.code as stay_code, g.name as guest, s.currency, k.state, k.starts_at,
@@ -75,13 +78,18 @@ _SUBJECTS: Mapping[Kind, str] = {
     """,
     "key": "select 'entry_key' as machine, cast(:id as uuid) as id",
     "message": "select '' as machine, cast(null as uuid) as id where false",
-    "membership": "select 'membership' as machine, cast(:id as uuid) as id",
+    "membership": """
+        select 'membership' as machine, cast(:id as uuid) as id
+        union all select 'payment', id from payments where membership_id = :id
+        union all select 'refund', id from refunds where membership_id = :id
+    """,
 }
 
 # A message names its fact in the second part of its dedupe key.
 _MESSAGES: Mapping[Kind, str] = {
     "stay": "o.stay_id = :id",
-    "payment": """o.stay_id = (select stay_id from payments where id = :id)
+    "payment": """(o.stay_id = (select stay_id from payments where id = :id)
+         or o.membership_id = (select membership_id from payments where id = :id))
         and split_part(o.dedupe_key, ':', 2) in (select id::text from subjects)""",
     "key": """o.stay_id = (select stay_id from entry_keys where id = :id)
         and split_part(o.dedupe_key, ':', 2) = cast(:id as text)""",
@@ -91,11 +99,12 @@ _MESSAGES: Mapping[Kind, str] = {
 
 _LEDGER: Mapping[Kind, str] = {
     "stay": "l.stay_id = :id",
-    "payment": """l.stay_id = (select stay_id from payments where id = :id)
+    "payment": """(l.stay_id = (select stay_id from payments where id = :id)
+         or l.membership_id = (select membership_id from payments where id = :id))
         and (l.payment_id = :id or l.refund_id in (select id from subjects))""",
     "key": "false",
     "message": "false",
-    "membership": "false",
+    "membership": "l.membership_id = :id",
 }
 
 _COMMANDS: Mapping[Kind, str] = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from portal.db import Tx, transaction
+from portal.edges.billing.port import Billing
 from portal.edges.locks.port import Locks
 from portal.edges.mail_archive.port import MailArchive
 from portal.edges.payments.port import Payments
@@ -17,6 +18,7 @@ class Desk:
 
     facility_id: UUID
     payments: Payments
+    billing: Billing
     locks: Locks
     public_url: str
     mail_archive: MailArchive | None = None

@@ -10,7 +10,12 @@ from portal.edges.errors import EdgeError
 from portal.models import Divergence
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.policies.divergences import Found
-from portal.verbs import door_differences, message_differences, money_differences
+from portal.verbs import (
+    door_differences,
+    message_differences,
+    money_differences,
+    subscription_differences,
+)
 from portal.verbs.desk import Desk
 from portal.verbs.healing import AGREEMENT, heal
 
@@ -22,6 +27,8 @@ MAY_BE = (
     "refund_not_there",
     "refund_differs",
     "message_not_there",
+    "subscription_not_here",
+    "subscription_not_there",
 )
 """Kinds that a person may let be. A code at a door is never one of them."""
 
@@ -72,13 +79,14 @@ def _put(tx: Tx, found: Found) -> bool:
         tx.scalar(
             """
             insert into divergences
-                (facility_id, kind, subject, payment_id, key_id, door_id, message_id, ours, theirs)
+                (facility_id, kind, subject, payment_id, key_id, door_id, message_id, membership_id,
+                 ours, theirs)
             select * from (
                 select cast(:facility_id as uuid), cast(:kind as text) as kind,
                        cast(:subject as text) as subject, cast(:payment_id as uuid),
                        cast(:key_id as uuid), cast(:door_id as uuid),
-                       cast(:message_id as uuid), cast(:ours as text) as ours,
-                       cast(:theirs as text) as theirs
+                       cast(:message_id as uuid), cast(:membership_id as uuid),
+                       cast(:ours as text) as ours, cast(:theirs as text) as theirs
             ) x
             where not exists (
                 select 1 from divergences d
@@ -96,6 +104,7 @@ def _put(tx: Tx, found: Found) -> bool:
             key_id=found.key_id,
             door_id=found.door_id,
             message_id=found.message_id,
+            membership_id=found.membership_id,
             ours=found.ours,
             theirs=found.theirs,
         )
@@ -136,6 +145,9 @@ def resolve(desk: Desk, actor: Actor, divergence_id: UUID) -> Outcome:
 
 _VERBS: dict[str, Callable[[Desk, Actor, Divergence], Outcome]] = {
     "payment_not_here": money_differences.only_a_person,
+    "subscription_not_here": money_differences.only_a_person,
+    "subscription_not_there": subscription_differences.ask,
+    "subscription_differs": subscription_differences.ask,
     "payment_not_there": money_differences.ask_lost_payment,
     "payment_differs": money_differences.ask_payment,
     "refund_not_here": money_differences.hear_refunds,
@@ -154,5 +166,6 @@ _AWAY = {
     "refund": Code.BILLING_UNAVAILABLE,
     "code": Code.LOCK_UNAVAILABLE,
     "message": Code.CHANNEL_UNAVAILABLE,
+    "subscription": Code.BILLING_UNAVAILABLE,
 }
 """Who could not be asked."""

@@ -4,6 +4,10 @@ from uuid import UUID
 
 from portal import clock
 from portal.db import Tx
+from portal.verbs.desk import Desk
+from portal.verbs.subscription_answers import close_invoices
+
+CLOSED = "no invoice is open"
 
 PROOFS = {
     # Of every key that was to be removed the lock has said that it is gone.
@@ -28,30 +32,34 @@ PROOFS = {
 }
 
 
-def prove(tx: Tx, obligation_id: int) -> bool:
-    """Look once more; True when it is proven now. Proven once, it stays so."""
-    owed = tx.row(
-        """
-        select membership_id, kind from end_obligations
-        where id = :id and proven_at is null
-        for no key update
-        """,
-        id=obligation_id,
-    )
+def prove(desk: Desk, obligation_id: int) -> bool:
+    """Look once more; True when it is proven now. Proven once, it stays so. What only the provider
+    can tell is asked of it first, and what is still open there is closed."""
+    with desk.transaction() as tx:
+        owed = tx.row(
+            "select membership_id, kind from end_obligations where id = :id and proven_at is null",
+            id=obligation_id,
+        )
     if owed is None:
         return False
-    proof = _proof(tx, owed.membership_id, owed.kind)
+    closed = owed.kind == "invoices_closed" and close_invoices(desk, owed.membership_id)
+    with desk.transaction() as tx:
+        return _note(tx, obligation_id, owed.membership_id, owed.kind, closed=closed)
+
+
+def _note(tx: Tx, obligation_id: int, membership_id: UUID, kind: str, *, closed: bool) -> bool:
+    proof = CLOSED if closed else None
+    if kind in PROOFS:
+        proof = tx.scalar(PROOFS[kind], membership=membership_id)
     if proof is None:
         return False
-    tx.run(
-        "update end_obligations set proven_at = :now, proof = :proof where id = :id",
+    noted = tx.run(
+        """
+        update end_obligations set proven_at = :now, proof = :proof
+        where id = :id and proven_at is null
+        """,
         now=clock.now(),
         proof=proof,
         id=obligation_id,
     )
-    return True
-
-
-def _proof(tx: Tx, membership_id: UUID, kind: str) -> str | None:
-    found: str | None = tx.scalar(PROOFS[kind], membership=membership_id)
-    return found
+    return noted.rowcount == 1

@@ -8,20 +8,21 @@ from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
 
-from portal import clock, outbox, seal
+from portal import seal
 from portal.db import Actor, Row, Tx, violated
+from portal.edges.errors import EdgeError
 from portal.machines.membership import MACHINE
-from portal.models import Membership
 from portal.move import create as create_row
-from portal.move import move, standing
-from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import guests
+from portal.outcome import Applied, Code, Noop, Outcome, Refused
+from portal.verbs import billing_legs, guests
+from portal.verbs import membership_moves as moves
+from portal.verbs.desk import Desk
 from portal.verbs.guests import NewGuest
 
 ONE_LIVE = "uq_memberships_one_live"
 ONE_PERSON = "uq_members_facility_id_email_key"
 TRIES = 2
-APPROVED = ("active", "past_due", "scheduled_to_end")
+APPROVED = ("checkout", "active", "past_due", "scheduled_to_end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,88 +60,108 @@ def apply(tx: Tx, actor: Actor, wanted: Application) -> Outcome:
     made = _insert(tx, actor, wanted, plan)
     if not isinstance(made, UUID):
         return made
-    tell(tx, made, "membership_applied", str(made))
+    moves.tell(tx, made, "membership_applied", str(made))
     return Applied(Code.MEMBERSHIP_APPLIED, to=MACHINE.initial, subject=made)
 
 
-def approve(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
-    """applying → active, for one that is paid at the desk."""
-    membership = tx.get(Membership, membership_id, lock=True)
+def approve(desk: Desk, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
+    """applying → active for one that is paid at the desk; → checkout for one that the provider
+    bills, once it awaits the first payment."""
+    with desk.transaction() as tx:
+        decided = _approved(tx, actor, membership_id, seen)
+    return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
+
+
+def _approved(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome | UUID:
+    membership = moves.held(tx, membership_id)
     if membership is None:
         return Refused(Code.NOT_FOUND)
     if membership.state in APPROVED:
         return Noop(Code.MEMBERSHIP_ALREADY_APPROVED, subject=membership_id)
-    if refusal := _changed(tx, membership, "applying", seen):
+    if refusal := moves.changed(tx, membership, "applying", seen):
         return refusal
-    if membership.billing != "desk":
-        return Refused(Code.BILLING_UNAVAILABLE)
-
-    began = {"started_at": clock.now()}
-    move_held(tx, actor, membership, "approved_for_desk_billing", "approve", also=began)
-    tell(tx, membership_id, "membership_approved", str(membership_id))
-    return Applied(Code.MEMBERSHIP_APPROVED, to="active", subject=membership_id)
+    if membership.billing == "card":
+        return billing_legs.begin(tx, actor, membership, "subscribe", {})
+    return moves.begin(tx, actor, membership, "approved_for_desk_billing", "approve")
 
 
-def resume(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
-    """scheduled_to_end → active, while the end lies ahead."""
-    membership = tx.get(Membership, membership_id, lock=True)
+def resume(desk: Desk, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
+    """scheduled_to_end → active, while the end lies ahead; at the provider first, if it bills."""
+    with desk.transaction() as tx:
+        decided = _resumed(tx, actor, membership_id, seen)
+    return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
+
+
+def _resumed(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome | UUID:
+    membership = moves.held(tx, membership_id)
     if membership is None:
         return Refused(Code.NOT_FOUND)
     if membership.state == "active":
         return Noop(Code.MEMBERSHIP_NOT_SCHEDULED, subject=membership_id)
-    if refusal := _changed(tx, membership, "scheduled_to_end", seen):
+    if refusal := moves.changed(tx, membership, "scheduled_to_end", seen):
         return refusal
-    if tx.scalar("select ends_at <= now() from memberships where id = :id", id=membership_id):
+    if membership.reached:
         return Refused(Code.MEMBERSHIP_END_REACHED)
-    if membership.billing != "desk":
+    if membership.billing == "card":
+        return billing_legs.begin(tx, actor, membership, "go_on", {})
+    return moves.go_on(tx, actor, membership, "resume")
+
+
+def switch_plan(desk: Desk, actor: Actor, membership_id: UUID, plan_id: UUID, seen: int) -> Outcome:
+    """The same membership on another plan: the same subscription at another price, from its next
+    period on. Never a second one."""
+    with desk.transaction() as tx:
+        asked = _switchable(tx, membership_id, plan_id, seen)
+    if not isinstance(asked, dict):
+        return asked
+    try:
+        wish = {**asked, "price": billing_legs.price_of(desk, plan_id)}
+    except EdgeError:
         return Refused(Code.BILLING_UNAVAILABLE)
-
-    no_end = {"ends_at": None, "end_reason": None}
-    move_held(tx, actor, membership, "resumed", "resume", also=no_end)
-    # Each time anew: it may be taken back more than once.
-    tell(tx, membership_id, "membership_resumed", f"{membership_id}:{membership.version}")
-    return Applied(Code.MEMBERSHIP_RESUMED, to="active", subject=membership_id)
-
-
-def _changed(tx: Tx, membership: Membership, wanted: str, seen: int) -> Conflict | None:
-    """Why nothing may be decided on what a person saw."""
-    if membership.state != wanted:
-        return Conflict(Code.MEMBERSHIP_STATE_CHANGED, standing(tx, MACHINE, membership.id))
-    if membership.version != seen:
-        return Conflict(Code.STALE_PAGE, standing(tx, MACHINE, membership.id))
-    return None
+    with desk.transaction() as tx:
+        again = _switchable(tx, membership_id, plan_id, seen)
+        membership = moves.held(tx, membership_id)
+        if not isinstance(again, dict) or membership is None:
+            return again if not isinstance(again, dict) else Refused(Code.NOT_FOUND)
+        decided = billing_legs.begin(tx, actor, membership, "switch", {**wish, **again})
+    return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
 
 
-def move_held(
-    tx: Tx,
-    actor: Actor,
-    membership: Membership | Row,
-    event: str,
-    verb: str,
-    *,
-    reason: str | None = None,
-    also: Mapping[str, Any],
-) -> None:
-    """The caller holds the row, so it is in the state in which it was read."""
-    moved = move(
-        tx,
-        MACHINE,
-        membership.id,
-        event=event,
-        from_state=membership.state,
-        actor=actor,
-        verb=verb,
-        seen=membership.version,
-        reason=reason,
-        also=also,
+def _switchable(tx: Tx, membership_id: UUID, plan_id: UUID, seen: int) -> Outcome | dict[str, Any]:
+    membership = moves.held(tx, membership_id)
+    if membership is None:
+        return Refused(Code.NOT_FOUND)
+    if membership.plan_id == plan_id:
+        return Noop(Code.MEMBERSHIP_ALREADY_ON_PLAN, subject=membership_id)
+    if refusal := moves.changed(tx, membership, "active", seen):
+        return refusal
+    plan = tx.row(
+        """
+        select p.price, p.billed_every, p.billing, now.code as was
+        from membership_plans p join membership_plans now on now.id = :now
+        where p.id = :plan and p.sold
+        """,
+        plan=plan_id,
+        now=membership.plan_id,
     )
-    if moved is None:
-        raise LookupError("a membership that is held has moved")
-
-
-def tell(tx: Tx, membership_id: UUID, news: str, fact: str) -> None:
-    """One letter to the member about one fact."""
-    outbox.enqueue(tx, None, news, fact, {}, membership_id=membership_id)
+    if plan is None or plan.billing != "card" or membership.billing != "card":
+        return Refused(Code.PLAN_NOT_IN_CONFIG)
+    other = tx.scalar(
+        """
+        select 1 from memberships
+        where member_id = :member and plan_id = :plan and state <> 'ended'
+        """,
+        member=membership.member_id,
+        plan=plan_id,
+    )
+    if other is not None:
+        return Refused(Code.MEMBERSHIP_ALREADY_EXISTS)
+    return {
+        "plan": str(plan_id),
+        "amount": int(plan.price),
+        "every": plan.billed_every,
+        "from": plan.was,
+    }
 
 
 def _made_by(tx: Tx, form_key: UUID) -> UUID | None:

@@ -112,13 +112,17 @@ def _disagreement(payment: Payment, intent: Intent) -> Refused | None:
 
 
 def _agrees(payment: Payment, intent: Intent) -> bool:
-    """Amount, currency, purpose, subject and facility: all of them, or nothing is confirmed."""
+    """Amount, currency, purpose, subject and facility: all of them, or nothing is confirmed. Of a
+    membership's: that it is the very intent of its invoice."""
     if intent.status == "succeeded" and intent.amount_received != payment.amount:
         return False
+    if (intent.amount, intent.currency) != (payment.amount, payment.currency):
+        return False
+    if payment.membership_id is not None:
+        # The provider has made it for its own invoice, and it bears no names of ours.
+        return intent.id == payment.intent_id
     return (
-        intent.amount == payment.amount
-        and intent.currency == payment.currency
-        and intent.metadata.get("payment_id") == str(payment.id)
+        intent.metadata.get("payment_id") == str(payment.id)
         and intent.metadata.get("purpose") == payment.purpose
         and intent.metadata.get("subject") == str(payment.subject_id)
         and intent.metadata.get("facility") == str(payment.facility_id)
@@ -176,29 +180,56 @@ def move_payment(
 
 
 def _money_landed(tx: Tx, actor: Actor, payment: Payment, event_id: str | None) -> None:
-    """Book it; owe back what is over; tell the guest. The stay is held by the caller."""
-    if payment.stay_id is None:
-        raise LookupError("a payment of this kind has no folio yet")
+    """Book it; owe back what is over; tell the guest. The caller holds whose account it is."""
     before = ledger.book(
         tx,
         actor,
         "deposit" if payment.purpose == "reservation_deposit" else "payment",
         stay_id=payment.stay_id,
+        membership_id=payment.membership_id,
         amount=payment.amount,
         currency=payment.currency,
         payment_id=payment.id,
     )
     if before is None:
         return  # the same payment is booked already
-    over = payment_progress.surplus(payment.amount, before)
+    over, reason = payment_progress.surplus(payment.amount, before), "surplus"
+    if payment.membership_id is not None:
+        over, reason = _too_late(tx, payment), "late_payment"
     if over:
-        refunds_owed.owe(tx, actor, payment.id, over, reason="surplus")
+        refunds_owed.owe(tx, actor, payment.id, over, reason=reason)
     if over < payment.amount:
+        news = "membership_paid" if payment.membership_id else "payment_received"
         outbox.enqueue(
             tx,
             payment.stay_id,
-            "payment_received",
+            news,
             str(payment.id),
             {"payment_id": str(payment.id)},
-            consumer_key=f"{event_id}:payment_received" if event_id else None,
+            membership_id=payment.membership_id,
+            consumer_key=f"{event_id}:{news}" if event_id else None,
         )
+
+
+def _too_late(tx: Tx, payment: Payment) -> int:
+    """What is to be returned of a membership's payment: all of it where the membership is over, and
+    this invoice granted no period of it before."""
+    over = tx.scalar(
+        """
+        select 1 from memberships m
+        where m.id = :membership and m.state = 'ended' and not exists (
+            select 1 from membership_periods p where p.invoice_id = :invoice)
+        """,
+        membership=payment.membership_id,
+        invoice=payment.invoice_id,
+    )
+    return payment.amount if over else 0
+
+
+def ask_after(tx: Tx, payment_id: UUID, pause: timedelta) -> None:
+    """In the database's time, by which the reading job finds what is due."""
+    tx.run(
+        "update payments set next_read_at = now() + :pause where id = :id",
+        pause=pause,
+        id=payment_id,
+    )

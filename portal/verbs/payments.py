@@ -234,21 +234,12 @@ def _new_attempt(tx: Tx, actor: Actor, stay: Row, amount: int, purpose: str) -> 
                     "idempotency_key": key,
                 },
             )
-            _ask_after(tx, payment_id, FIRST_READ)
+            payment_answers.ask_after(tx, payment_id, FIRST_READ)
     except IntegrityError as fault:
         if violated(fault) != "uq_payments_one_attempt_open":
             raise
         return Refused(Code.PAYMENT_PENDING)
     return _told(tx, stay, payment_id, key, amount, purpose)
-
-
-def _ask_after(tx: Tx, payment_id: UUID, pause: timedelta) -> None:
-    """In the database's time, by which the reading job finds what is due."""
-    tx.run(
-        "update payments set next_read_at = now() + :pause where id = :id",
-        pause=pause,
-        id=payment_id,
-    )
 
 
 def _told(
@@ -302,6 +293,6 @@ def _answer_lost(desk: Desk, actor: Actor, attempt: _Attempt, fault: Unknown) ->
         if payment is not None and payment.state == "open" and payment.intent_id is None:
             lost = {"last_error": str(fault)[:500]}
             payment_answers.move_payment(tx, actor, payment, "answer_lost", "open_payment", lost)
-            _ask_after(tx, payment.id, timedelta(0))
+            payment_answers.ask_after(tx, payment.id, timedelta(0))
             tx.ring("payments")
     return Refused(Code.PAYMENT_UNKNOWN)

@@ -129,47 +129,44 @@ def _after(tx: Tx, actor: Actor, refund: Refund, event: str) -> None:
 
 
 def _book(tx: Tx, actor: Actor, refund: Refund) -> None:
-    if refund.stay_id is None:
-        raise LookupError("a refund of this kind has no folio yet")
     _line(tx, actor, refund, "refund")
     if refund.lowers_price:
         _line(tx, actor, refund, "charge_reversed", memo="concession")
     payment = tx.get(Payment, refund.payment_id, lock=True)
     if payment is not None:
         refunds_owed.close_if_returned(tx, actor, payment)
-    outbox.enqueue(
-        tx,
-        refund.stay_id,
-        "refund_sent",
-        str(refund.id),
-        {"amount": refund.amount, "currency": refund.currency},
-    )
+    _tell(tx, refund, "refund_sent")
 
 
 def _unbook(tx: Tx, actor: Actor, refund: Refund) -> None:
     """It had succeeded and the bank sent it back: the line is reversed, the guest corrected."""
-    if refund.state != "succeeded" or refund.stay_id is None:
+    if refund.state != "succeeded":
         return
     _line(tx, actor, refund, "refund_reversed")
     if refund.lowers_price:
         _line(tx, actor, refund, "charge", memo="concession reversed")
+    _tell(tx, refund, "refund_failed")
+
+
+def _tell(tx: Tx, refund: Refund, news: str) -> None:
+    """In the words of a stay, or in those of a membership."""
     outbox.enqueue(
         tx,
         refund.stay_id,
-        "refund_failed",
+        f"membership_{news}" if refund.membership_id else news,
         str(refund.id),
         {"amount": refund.amount, "currency": refund.currency},
+        membership_id=refund.membership_id,
     )
 
 
 def _line(tx: Tx, actor: Actor, refund: Refund, kind: ledger.Kind, memo: str = "") -> None:
-    if refund.stay_id is None:
-        raise LookupError("a refund of this kind has no folio yet")
     ledger.book(
         tx,
         actor,
         kind,
         stay_id=refund.stay_id,
+        membership_id=refund.membership_id,
         amount=refund.amount,
         currency=refund.currency,
         refund_id=refund.id if kind in ("refund", "refund_reversed") else None,

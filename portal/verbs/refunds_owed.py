@@ -86,6 +86,7 @@ def put(tx: Tx, actor: Actor, payment: Payment, amount: int, reason: str, **more
             "facility_id": tx.facility_id,
             "payment_id": payment.id,
             "stay_id": payment.stay_id,
+            "membership_id": payment.membership_id,
             "amount": amount,
             "currency": payment.currency,
             "reason": reason,

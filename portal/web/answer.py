@@ -74,7 +74,9 @@ def desk() -> Desk:
     config: Config = current_app.extensions["monban.config"]
     held: Providers = current_app.extensions["monban.providers"]
     house = access.facility().id
-    return Desk(house, held.payments, held.locks, config.public_url, held.mail_archive)
+    return Desk(
+        house, held.payments, held.billing, held.locks, config.public_url, held.mail_archive
+    )
 
 
 # Answering ------------------------------------------------------------------------------------

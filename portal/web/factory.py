@@ -52,6 +52,7 @@ BLUEPRINTS = (
     "portal.web.guest.payment",
     "portal.web.guest.join",
     "portal.web.guest.membership",
+    "portal.web.guest.membership_payment",
 )
 
 # The menu of staff pages: endpoint and words.

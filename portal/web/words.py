@@ -53,6 +53,12 @@ MESSAGES: Mapping[str, Any] = {
     "entry_key_issued": _l("Door code"),
     "entry_key_changed": _l("Door code, new time"),
     "membership_applied": _l("Receipt of the application"),
+    "membership_checkout": _l("Request of the first payment"),
+    "membership_paid": _l("Receipt of a membership's payment"),
+    "membership_overdue": _l("Notice of a payment that failed"),
+    "membership_switched": _l("Notice of another plan"),
+    "membership_refund_sent": _l("Notice of a membership's refund"),
+    "membership_refund_failed": _l("Notice of a membership's failed refund"),
     "membership_approved": _l("Welcome as a member"),
     "membership_rejected": _l("Notice of a rejected application"),
     "membership_not_begun": _l("Notice of a closed application"),
@@ -135,6 +141,11 @@ DIVERGENCES: Mapping[str, Any] = {
     "code_pin_differs": _l("A code whose digits are others on the lock"),
     "message_not_here": _l("A message that was delivered, and that we do not call sent"),
     "message_not_there": _l("A message that we call sent, and that the mail server does not have"),
+    "subscription_not_here": _l(
+        "A membership that the provider bills, and that we know nothing of"
+    ),
+    "subscription_not_there": _l("A membership that we believe billed, and the provider does not"),
+    "subscription_differs": _l("A membership whose billing the provider tells differently"),
 }
 
 DIVERGENCE_VERBS: Mapping[str, Any] = {
@@ -146,6 +157,16 @@ DIVERGENCE_VERBS: Mapping[str, Any] = {
     "message_not_there": _l("Send it once more"),
 }
 """The button of each kind; money is asked after."""
+
+LEGS: Mapping[str, Any] = {
+    "subscribe": _l("begin billing"),
+    "set_end": _l("set the end of billing"),
+    "end_now": _l("end billing now"),
+    "abandon_checkout": _l("close the open checkout"),
+    "go_on": _l("take back the end of billing"),
+    "switch": _l("bill another plan"),
+}
+"""What the payment provider was asked to do."""
 
 UNITS: Mapping[str, Any] = {
     "night": _l("a night"),
@@ -191,6 +212,7 @@ def table() -> dict[str, Any]:
         "message_name": partial(said, MESSAGES),
         "message_state": partial(said, MESSAGE_STATES),
         "message_tone": partial(said, MESSAGE_TONES),
+        "leg_name": partial(said, LEGS),
         "channel_name": partial(said, CHANNELS),
         "language_name": partial(said, LANGUAGES),
         "command_name": partial(said, COMMANDS),

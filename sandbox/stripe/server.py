@@ -91,6 +91,10 @@ class Handler(BaseHTTPRequestHandler):
             raise CutConnection
         return self.rfile.read(int(length))
 
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """An answer's time is that of the world, as that of its events is."""
+        return super().date_time_string(timestamp or self.server.bench.world.now())
+
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)

@@ -134,6 +134,10 @@ class Catalogue:
         return bool(self.owner.one(asked, table, what))
 
 
+# Of these columns a row has exactly one: the first, where a test names none of them.
+ONE_OF = {"ledger_lines": (("stay_id", "membership_id"),)}
+
+
 class Rows:
     """Rows that agree with every promise and with no row before them."""
 
@@ -146,6 +150,9 @@ class Rows:
         own, and stands."""
         columns = self.catalogue.columns[table]
         wanted = [one.name for one in columns.values() if one.needed or one.name in fill]
+        wanted += [
+            first for first, *others in ONE_OF.get(table, ()) if not {first, *others} & {*wanted}
+        ]
         row = self._referring(table, wanted)
         return row | {name: self.value(columns[name], table) for name in wanted if name not in row}
 

@@ -254,6 +254,8 @@ DEFINERS = {
     "facility_by_slug",
     "key_by_code",
     "keys_to_poll",
+    "legs_to_read",
+    "membership_by_subscription",
     "memberships_to_end",
     "membership_by_token",
     "obligations_to_prove",
@@ -261,6 +263,7 @@ DEFINERS = {
     "payments_to_read",
     "staff_facilities",
     "stay_by_token",
+    "subscriptions_to_read",
     "work_waiting",
 }
 

@@ -20,7 +20,13 @@ from tests.outside import Owner
 
 Wire = psycopg.Connection[Any]
 
-APPENDED_ONLY = {"consumed_effects", "gate_audits", "ledger_lines", "transitions"}
+APPENDED_ONLY = {
+    "consumed_effects",
+    "gate_audits",
+    "ledger_lines",
+    "membership_periods",
+    "transitions",
+}
 
 # What makes a row one of those that a promise is about, where a new row is none by itself.
 PAID: Row = {"kind": "payment", "amount": -100}

@@ -23,6 +23,8 @@ DUE = {
     "payments": ("next_read_at", "created_at"),
     "entry_keys": ("next_poll_at",),
     "memberships": ("next_look_at",),
+    "billing_legs": ("next_read_at", "created_at"),
+    "subscription_mirror": ("next_read_at",),
     "end_obligations": ("next_look_at",),
 }
 
@@ -58,6 +60,7 @@ _WAITING = """
         select 1 from lock_commands c where c.key_id = k.id and c.dead_at is not null)
     union all select 'membership past its end' from memberships
     where state = 'scheduled_to_end' and ends_at <= now()
+    union all select 'billing leg ' || kind from billing_legs where settled_at is null
     union all select 'unproven ' || kind from end_obligations where proven_at is null
 """
 
@@ -107,8 +110,13 @@ _BOOKS = """
         union all select concat_ws(' ', 'guest speaks', preferred_locale, version) from guests
         union all select concat_ws(' ', 'membership', state, version, end_reason, ends_at is null)
         from memberships
+        union all select concat_ws(' ', 'subscription', status, amount, ends_at is null)
+        from subscription_mirror
+        union all select concat_ws(' ', 'period', amount, reason) from membership_periods
+        union all select concat_ws(' ', 'asked', kind) from billing_legs where state = 'done'
         union all select concat_ws(' ', 'proof', kind, proven_at is not null) from end_obligations
-        union all select concat_ws(' ', 'folio', kind, amount, memo) from ledger_lines
+        union all select concat_ws(' ', 'folio', kind, amount,
+            regexp_replace(memo, '^in_.*', 'an invoice')) from ledger_lines
         union all select concat_ws(' ', 'payment', state, purpose, amount, decline_code)
         from payments where state <> 'canceled'
         union all select concat_ws(' ', 'refund', state, reason, amount, lowers_price) from refunds
@@ -144,6 +152,11 @@ def far_side(
             seen[f"intent {intent['status']} {intent['amount']}"] += 1
     for refund in held.get("refund", []):
         seen[f"their refund {refund['status']} {refund['amount']}"] += 1
+    for one in held.get("subscription", []):
+        price = one["items"]["data"][0]["price"]["unit_amount"]
+        seen[f"subscription {one['status']} {price} {one['cancel_at'] is None}"] += 1
+    for invoice in held.get("invoice", []):
+        seen[f"invoice {invoice['status']} {invoice['amount_due']}"] += 1
     for code in codes_on_locks(seam):
         seen[f"code {code['status']} {code['device_id']}"] += 1
     kinds = {str(key): kind for key, kind in owner.rows("select id, event_type from outbox")}
@@ -168,6 +181,7 @@ def wrong(owner: Owner, stripe: StandIn, seam: Running, line: Running, mail: Mai
         *(f"still waiting: {one}" for one in waiting(owner)),
         *(f"waits for a person: {one}" for one in for_a_person(owner)),
         *_money(owner, stripe),
+        *_billing(owner, stripe),
         *_locks(owner, seam),
         *_words(owner, line, mail),
         *(f"{one}" for (one,) in owner.rows(_CHAIN)),
@@ -198,6 +212,20 @@ def _money(owner: Owner, stripe: StandIn) -> list[str]:
         if taken != (mine := set(owner.rows(ours))):
             found.append(f"{kind}: they have {taken - mine} beyond us, we {mine - taken}")
     return found
+
+
+def _billing(owner: Owner, stripe: StandIn) -> list[str]:
+    """One living subscription for each membership that lives and is billed, none for any other."""
+    over = ("canceled", "incomplete_expired")
+    theirs = Counter(
+        one["metadata"].get("membership_id")
+        for one in stripe.get("objects").get("subscription", [])
+        if one["status"] not in over
+    )
+    ours = Counter(str(row) for (row,) in owner.rows(
+        "select id from memberships where billing = 'card' and state not in ('applying', 'ended')"
+    ))  # fmt: skip
+    return [] if ours == theirs else [f"billed there {theirs - ours}, here {ours - theirs}"]
 
 
 def _locks(owner: Owner, seam: Running) -> list[str]:

@@ -12,8 +12,9 @@ import stripe as stripe_sdk
 from portal import clock, inbox, seal
 from portal.db import transaction
 from portal.outcome import Applied, Refused
+from portal.policies.membership_end import Reason
 from portal.verbs import cash, guests, memberships, payments, refunds, stay_changes, stays
-from portal.verbs.membership_end import Ending, Reason, end_membership
+from portal.verbs.membership_end import Ending, end_membership
 from sandbox.stripe.testing import client
 from tests.cast import Booked
 from tests.matrix import outside

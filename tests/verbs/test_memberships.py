@@ -12,6 +12,7 @@ from flask import Flask
 from portal import clock
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.verbs import memberships
+from portal.verbs.desk import Desk
 from portal.verbs.guests import NewGuest
 from portal.verbs.membership_end import Ending, end_membership
 from portal.verbs.memberships import Application
@@ -37,9 +38,11 @@ def apply(cast: Cast, application: Application, house: UUID | None = None) -> Ou
 
 
 def do(cast: Cast, verb: Any, membership: UUID, seen: int, house: UUID | None = None) -> Outcome:
-    with cast.transaction(house or cast.tokyo.id) as tx:
-        said: Outcome = verb(tx, cast.sato.actor, membership, seen)
-        return said
+    nobody: Any = None
+    desk = Desk(house or cast.tokyo.id, nobody, nobody, nobody, "http://here.example")
+    with cast.app.app_context():
+        said: Outcome = verb(desk, cast.sato.actor, membership, seen)
+    return said
 
 
 def stands(owner: Owner, membership: UUID) -> tuple[str, int]:
@@ -235,15 +238,6 @@ def test_a_stale_page_approves_nothing(cast: Cast, worker: Any, owner: Owner) ->
         "鈴木 愛",
     )
     assert stands(owner, joined.id) == ("ended", 2)
-
-
-def test_a_card_is_not_billed_before_the_provider_was_asked(
-    cast: Cast, inside: Flask, owner: Owner
-) -> None:
-    joined = cast.apply(cast.offer("card", "カード会員", "By card", billing="card"))
-    said = do(cast, memberships.approve, joined.id, 1)
-    assert said == Refused(Code.BILLING_UNAVAILABLE)
-    assert stands(owner, joined.id) == ("applying", 1)
 
 
 # --- resume

@@ -598,7 +598,7 @@ def test_what_is_not_there_is_not_found(cast: Cast, worker: House, stripe: Stand
 
 def desk_with(nearby: Any, stay: Booked) -> Desk:
     nobody: Any = None  # no lock is asked
-    return Desk(stay.facility_id, nearby, nobody, "http://here.example")
+    return Desk(stay.facility_id, nearby, nobody, nobody, "http://here.example")
 
 
 def begin(cast: Cast, nearby: Nearby, stay: Booked, part: Any = "balance") -> Outcome:

@@ -65,6 +65,8 @@ class Subscription:
     paused: bool
     resumes_at: datetime | None
     latest_invoice_id: str | None
+    told_at: datetime | None = None
+    """Of an answer, when the provider gave it, by its clock; None in an event or a list."""
 
     @property
     def over(self) -> bool:

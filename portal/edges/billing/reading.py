@@ -19,7 +19,7 @@ from portal.edges.billing.port import (
     Subscription,
     SubscriptionStatus,
 )
-from portal.edges.payments import fields
+from portal.edges.payments import calls, fields
 from portal.edges.payments.port import UnreadablePayload
 
 Obj = Mapping[str, Any]
@@ -48,6 +48,7 @@ def subscription_from_payload(obj: Obj) -> Subscription:
         paused=_pause(obj) is not None,
         resumes_at=fields.moment_or_none(_pause(obj) or {}, "resumes_at"),
         latest_invoice_id=fields.reference(obj, "latest_invoice"),
+        told_at=fields.moment_or_none(obj, calls.ANSWERED),
     )
 
 

@@ -93,8 +93,8 @@ class StripePayments:
     def intents_since(self, since: datetime, until: datetime | None = None) -> Listed[Intent]:
         require_no_transaction("payments.intents_since")
         rows, reached = calls.rows_since(self._stripe.payment_intents.list, since, until)
-        named = [row for row in rows if (row.get("metadata") or {}).get("payment_id")]
-        return Listed([calls.readable(row, intent_from_payload) for row in named], reached)
+        ours = [row for row in rows if _may_be_ours(row.get("metadata") or {})]
+        return Listed([calls.readable(row, intent_from_payload) for row in ours], reached)
 
     def refunds_since(self, since: datetime, until: datetime | None = None) -> Listed[Refund]:
         require_no_transaction("payments.refunds_since")
@@ -198,3 +198,7 @@ def _how_far_off(intent: Intent) -> int:
     if intent.status in order:
         return order.index(intent.status)
     return len(order) + (intent.status == "canceled")
+
+
+def _may_be_ours(metadata: Row) -> bool:
+    return not metadata or bool(metadata.get("payment_id"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -28,6 +29,9 @@ CLOCK_MARGIN = timedelta(minutes=5)
 # What the SDK itself breaks on when an answer is not Stripe's (bytes that are no UTF-8, an `error`
 # that is no object): by then the request is sent.
 INDIGESTIBLE = (AttributeError, KeyError, TypeError, ValueError)
+
+ANSWERED = "monban_answered_at"
+"""Under which an answer carries the second in which it was given, by the provider's own clock."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -143,6 +147,8 @@ def _json(answer: Any) -> Row:
     if not isinstance(answer, stripe.StripeObject) or answer.last_response is None:
         raise UnreadablePayload("not an object")
     parsed: Row = json.loads(answer.last_response.body)
+    if date := answer.last_response.headers.get("Date"):
+        parsed[ANSWERED] = int(parsedate_to_datetime(date).timestamp())
     return parsed
 
 

@@ -118,7 +118,8 @@ class Payments(Protocol):
         ...
 
     def intents_since(self, since: datetime, until: datetime | None = None) -> Listed[Intent]:
-        """Those whose metadata names a payment, newest first, in at most 50 pages of 100."""
+        """Those whose metadata names a payment, and those without any, as the provider makes them
+        for its invoices; newest first, in at most 50 pages of 100."""
         ...
 
     def refunds_since(self, since: datetime, until: datetime | None = None) -> Listed[Refund]:

@@ -121,13 +121,32 @@ def _promises(plan: Row) -> list[tuple[str, str]]:
         (gettext("Plan"), str(plan.name_ja if language() == "ja" else plan.name_en)),
         (gettext("Price"), words.price(plan.price, currency, plan.billed_every)),
         (gettext("Visits"), quota),
-        (gettext("First charge"), gettext("At the desk, once your application is approved")),
-        (gettext("Renewal"), gettext("By itself, until you cancel; you pay at the desk")),
+        *_charges(plan),
         (
             gettext("Cancelling"),
             gettext("On your own page at any time, to the end of the month or of what is paid"),
         ),
         (gettext("Terms"), str(plan.terms_version)),
+    ]
+
+
+def _charges(plan: Row) -> list[tuple[str, str]]:
+    if plan.billing == "desk":
+        return [
+            (gettext("First charge"), gettext("At the desk, once your application is approved")),
+            (gettext("Renewal"), gettext("By itself, until you cancel; you pay at the desk")),
+        ]
+    return [
+        (
+            gettext("First charge"),
+            gettext("By card, once your application is approved: you pay on your own page"),
+        ),
+        (
+            gettext("Renewal"),
+            gettext("By itself each month, from the same card, until you cancel")
+            if plan.billed_every == "month"
+            else gettext("By itself each year, from the same card, until you cancel"),
+        ),
     ]
 
 

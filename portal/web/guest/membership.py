@@ -22,6 +22,7 @@ guesses(blueprint)
 
 ENDS: tuple[When, ...] = ("month_boundary", "period_end")
 RUNNING = ("active", "past_due")
+UNBEGUN = ("applying", "checkout")
 
 
 @blueprint.get("")
@@ -35,7 +36,7 @@ def show(token: str) -> str:
 def cancel(token: str) -> str:
     """What an end would mean, before it is asked for."""
     membership = _membership()
-    if membership.state not in ("applying", *RUNNING):
+    if membership.state not in (*UNBEGUN, *RUNNING):
         return _page(token)
     with answer.reading() as tx:
         ahead = members.bookings(tx, membership.id)
@@ -45,6 +46,7 @@ def cancel(token: str) -> str:
         membership=membership,
         ends=_ends(membership) if membership.state in RUNNING else [],
         bookings=ahead,
+        unbegun=membership.state in UNBEGUN,
     )
 
 
@@ -61,7 +63,7 @@ def do_cancel(token: str) -> AnyResponse:
 @blueprint.post("/resume")
 @access.member
 def resume(token: str) -> AnyResponse:
-    return _answered(answer.act(memberships.resume, _id(), forms.seen()), token)
+    return _answered(answer.act_at_desk(memberships.resume, _id(), forms.seen()), token)
 
 
 @blueprint.post("/language")
@@ -90,20 +92,33 @@ def _membership() -> Row:
 
 def _ends(membership: Row) -> list[tuple[When, datetime]]:
     """As `end_membership` would reckon them now; one where both are the same."""
-    zone = access.facility().time_zone
-    found = {
-        leaving(when, membership.started_at, membership.billed_every, clock.now(), zone): when
-        for when in reversed(ENDS)
-    }
+    found = {_end(membership, when): when for when in reversed(ENDS)}
     return [(when, at) for at, when in reversed(found.items())]
+
+
+def _end(membership: Row, when: When) -> datetime:
+    """The provider's own period counts where it bills."""
+    if when == "period_end" and membership.period_end is not None:
+        found: datetime = membership.period_end
+        return found
+    return leaving(
+        when,
+        membership.started_at,
+        membership.billed_every,
+        clock.now(),
+        access.facility().time_zone,
+    )
 
 
 def _page(token: str) -> str:
     membership = _membership()
     with answer.reading() as tx:
         ahead = members.bookings(tx, membership.id)
+        paid = members.periods(tx, membership.id)
     return render_template(
         "guest/membership/show.html",
+        periods=paid,
+        unbegun=membership.state in UNBEGUN,
         token=token,
         membership=membership,
         bookings=ahead,

@@ -21,6 +21,8 @@ PURPOSES: Mapping[str, Any] = {
     "reservation_deposit": _l("Deposit"),
     "reservation_balance": _l("Your stay"),
     "walk_in": _l("Your stay"),
+    "membership_initial": _l("Membership, first payment"),
+    "membership_renewal": _l("Membership, renewal"),
 }
 
 # The bank's word → ours. What would accuse a person (lost, stolen, fraud) is not passed on.

@@ -17,9 +17,10 @@ from portal.outcome import Outcome
 from portal.policies.membership_end import Reason
 from portal.policies.periods import When
 from portal.queries import members
-from portal.verbs import memberships
+from portal.verbs import memberships, subscription_answers
 from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, lists, words
+from portal.web.locale import language
 from portal.web.staff.stay_view import qr
 
 blueprint = Blueprint("members", __name__, url_prefix="/staff/members")
@@ -34,11 +35,13 @@ WHEN = {
     "period_end": _l("At the end of what is paid for, as the member wishes"),
     "now": _l("Now, by the house's decision"),
 }
+DASHBOARD = "https://dashboard.stripe.com"
 ENDABLE = ("active", "past_due", "scheduled_to_end")
 
 PROOFS = {
     "keys_gone": _l("No key that only the membership gave is left on a lock"),
     "member_told": _l("The member has been told"),
+    "invoices_closed": _l("Nothing is left to pay at the payment provider"),
 }
 
 
@@ -53,6 +56,10 @@ class EndForm(forms.ActForm):
     def validate_note(self, field: Any) -> None:
         if self.when.data == "now" and not (field.data or "").strip():
             raise ValidationError(gettext("Please say why the house ends it."))
+
+
+class SwitchForm(forms.ActForm):
+    plan = forms.Choice(_l("Plan"))
 
 
 @blueprint.app_template_global()
@@ -86,13 +93,40 @@ def show(membership_id: UUID) -> str:
 @blueprint.post("/<uuid:membership_id>/approve")
 @access.staff()
 def approve(membership_id: UUID) -> AnyResponse:
-    return _answered(answer.act(memberships.approve, membership_id, forms.seen()), membership_id)
+    return _answered(
+        answer.act_at_desk(memberships.approve, membership_id, forms.seen()), membership_id
+    )
 
 
 @blueprint.post("/<uuid:membership_id>/resume")
 @access.staff()
 def resume(membership_id: UUID) -> AnyResponse:
-    return _answered(answer.act(memberships.resume, membership_id, forms.seen()), membership_id)
+    return _answered(
+        answer.act_at_desk(memberships.resume, membership_id, forms.seen()), membership_id
+    )
+
+
+@blueprint.post("/<uuid:membership_id>/ask")
+@access.staff()
+def ask(membership_id: UUID) -> AnyResponse:
+    said = answer.act_at_desk(subscription_answers.look_up, membership_id)
+    return _answered(said, membership_id)
+
+
+@blueprint.get("/<uuid:membership_id>/switch")
+@access.staff()
+def switch(membership_id: UUID) -> str:
+    return _act_page("switch", membership_id, _switch_form(None))
+
+
+@blueprint.post("/<uuid:membership_id>/switch", endpoint="switched")
+@access.staff()
+def do_switch(membership_id: UUID) -> AnyResponse | str:
+    form, seen = _switch_form(request.form), forms.seen()
+    if not form.validate():
+        return answer.form_again(_act_page("switch", membership_id, form))
+    said = answer.act_at_desk(memberships.switch_plan, membership_id, UUID(form.plan.data), seen)
+    return _answered(said, membership_id)
 
 
 @blueprint.get("/<uuid:membership_id>/reject")
@@ -126,6 +160,21 @@ def do_end(membership_id: UUID) -> AnyResponse | str:
     reason, when = ENDS[form.when.data]
     ending = Ending(reason, when=when, note=form.note.data or "", seen=seen)
     return _answered(answer.act_at_desk(end_membership, membership_id, ending), membership_id)
+
+
+def _switch_form(posted: Any) -> SwitchForm:
+    form = SwitchForm(formdata=posted)
+    with answer.reading() as tx:
+        offered = members.plans_by_card(tx)
+    form.plan.choices = [
+        (str(plan.id), f"{plan.name_ja if language() == 'ja' else plan.name_en} · {_price(plan)}")
+        for plan in offered
+    ]
+    return form
+
+
+def _price(plan: Row) -> str:
+    return words.price(plan.price, plan.currency, plan.billed_every)
 
 
 def _end_form(posted: Any) -> EndForm:
@@ -162,8 +211,17 @@ def _page(membership_id: UUID) -> str:
         price=words.price,
         endable=seen.membership.state in ENDABLE,
         link=_link(seen.membership),
+        there=_there(seen.membership),
         qr=qr,
     )
+
+
+def _there(membership: Row) -> str | None:
+    """The subscription in the provider's own pages."""
+    if membership.subscription_id is None:
+        return None
+    part = "" if membership.livemode else "test/"
+    return f"{DASHBOARD}/{part}subscriptions/{membership.subscription_id}"
 
 
 def _link(membership: Row) -> str:

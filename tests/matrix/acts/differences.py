@@ -3,7 +3,7 @@
 from typing import Any
 
 from portal.verbs import divergences
-from tests.matrix import differences, scenes
+from tests.matrix import billing, differences, scenes
 from tests.matrix.act import Act, Doing, asking, form
 
 
@@ -36,5 +36,6 @@ ACTS = (
     resolving("other digits", differences.a_code_with_other_digits),
     resolving("mail in doubt arrived", differences.a_mail_in_doubt_that_arrived),
     resolving("mail given up arrived", differences.a_mail_given_up_that_arrived),
+    resolving("billed otherwise", billing.an_end_unheard),
     resolving("mail lost", differences.a_mail_that_the_server_lost),
 )

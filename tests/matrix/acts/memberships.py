@@ -5,10 +5,12 @@ from typing import Any
 from uuid import uuid4
 
 from portal.jobs import drain
-from portal.verbs import memberships
-from portal.verbs.membership_end import Ending, Reason, end_membership
-from tests.matrix import scenes
-from tests.matrix.act import Act, Doing, Run, job
+from portal.policies.membership_end import Reason
+from portal.policies.periods import When
+from portal.verbs import membership_money, memberships, subscription_answers
+from portal.verbs.membership_end import Ending, end_membership
+from tests.matrix import billing, scenes
+from tests.matrix.act import Act, Doing, Run, asking, event, job
 
 
 def applying(do: Doing, form: Any) -> Any:
@@ -16,11 +18,11 @@ def applying(do: Doing, form: Any) -> Any:
     return do.form(memberships.apply, replace(do["wanted"], form_key=form))
 
 
-def button(name: str, scene: scenes.Scene, verb: Any) -> Act:
+def button(name: str, scene: scenes.Scene, verb: Any, *args: str) -> Act:
     """With the version that the page showed; the twin is a colleague's press on a fresh page."""
 
     def press(do: Doing, seen: int) -> Any:
-        return do.form(verb, do["membership"], seen)
+        return do.at_desk(verb, do["membership"], *(do[one] for one in args), seen)
 
     return Act(name, scene, lambda do: press(do, do["seen"]), lambda do: press(do, version(do)))
 
@@ -30,12 +32,13 @@ def version(do: Doing) -> int:
         return int(tx.scalar("select version from memberships where id = :id", id=do["membership"]))
 
 
-def ending(reason: Reason) -> Run:
-    return lambda do: do.at_desk(end_membership, do["membership"], Ending(reason))
+def ending(reason: Reason, when: When) -> Run:
+    return lambda do: do.at_desk(end_membership, do["membership"], Ending(reason, when=when))
 
 
-def end(name: str, scene: scenes.Scene, reason: Reason) -> Act:
-    return Act(f"membership_end.end_membership {name}", scene, ending(reason), ending(reason))
+def end(name: str, scene: scenes.Scene, reason: Reason, when: When = "month_boundary") -> Act:
+    press = ending(reason, when)
+    return Act(f"membership_end.end_membership {name}", scene, press, press)
 
 
 ACTS = (
@@ -52,4 +55,32 @@ ACTS = (
     end("rejected", scenes.an_application, "application_rejected"),
     job("drain memberships to end", scenes.a_membership_past_its_end, drain.drain, "memberships"),
     job("drain memberships to prove", scenes.an_end_to_prove, drain.drain, "memberships"),
+    button("memberships.approve by card", billing.an_application, memberships.approve),
+    button("memberships.resume by card", billing.one_that_will_end, memberships.resume),
+    button("memberships.switch_plan", billing.one_to_switch, memberships.switch_plan, "plan"),
+    end("by card, with the period", billing.one_that_runs, "self_cancel", "period_end"),
+    end("by card, with the month", billing.one_that_runs, "self_cancel"),
+    end("by card, now", billing.one_that_runs, "force_cancel"),
+    end("given up", billing.a_checkout, "self_cancel"),
+    end("by card, rejected", billing.an_application, "application_rejected"),
+    event("declined renewal heard", billing.declined_and_unheard),
+    asking("membership_money.pay", billing.one_behind, membership_money.pay, "membership"),
+    asking(
+        "subscription_answers.look_up",
+        billing.a_renewal_unheard,
+        subscription_answers.look_up,
+        "membership",
+    ),
+    event("first payment heard", billing.paid_and_unheard),
+    event("first payment heard inline", billing.paid_and_unheard, mode="inline"),
+    event("first invoice heard", billing.invoiced_and_unheard),
+    job("drain memberships to read", billing.a_renewal_unheard, drain.drain, "memberships"),
+    job("drain memberships to resolve", billing.an_answer_lost, drain.drain, "memberships"),
+    job("drain memberships unpaid", billing.a_checkout_too_old, drain.drain, "memberships"),
+    job(
+        "drain memberships to close",
+        billing.an_end_with_an_open_invoice,
+        drain.drain,
+        "memberships",
+    ),
 )
