@@ -69,6 +69,9 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         _l("The last guest's key is not confirmed as removed from this space's door."),
     ),
     "SPACE_NOT_USABLE": (REFUSED, _l("This space is not in use.")),
+    # houses
+    "SETTINGS_SAVED": (APPLIED, _l("The settings are saved.")),
+    "SETTINGS_UNCHANGED": (NOOP, _l("The settings are like this already.")),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
@@ -223,7 +226,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "CHANNEL_UNAVAILABLE": (REFUSED, _l("The message channel could not be reached.")),
     # gate
     "WALK_IN_NOT_ALLOWED": (REFUSED, _l("This entrance is for guests with a reservation.")),
-    "MEMBERS_ONLY_PLAN": (REFUSED, _l("This plan is for members.")),
+    "MEMBERS_ONLY_PLAN": (
+        REFUSED,
+        _l("This is for members, and no membership gives it at that time."),
+    ),
     "PLAN_NOT_IN_CONFIG": (REFUSED, _l("This plan is not sold here.")),
     "GUEST_BLOCKED": (REFUSED, _l("This guest cannot be admitted. Please ask a manager.")),
     # everyone

@@ -286,6 +286,23 @@ class Cast:
         """A plan of Tokyo that is joined by the month and paid at the desk."""
         return self.offer("monthly", "月会員", "Monthly", price=9800)
 
+    def for_members(self, house: HouseOf | None = None, price: int = 0) -> str:
+        """A plan of stays that only members may book; its code, as `book` takes it."""
+        house, code = house or self.tokyo, f"members-{price}"
+        with self.transaction(house.id) as tx:
+            house.plans[code] = tx.add(
+                Plan,
+                facility_id=house.id,
+                code=code,
+                name_ja="会員入浴",
+                name_en="Visit for members",
+                kind="day_use",
+                unit="visit",
+                unit_price=price,
+                members_only=True,
+            )
+        return code
+
     def offer(
         self,
         code: str,
@@ -360,15 +377,18 @@ class Cast:
         plan: str | None = None,
         note: str = "",
         actor: Actor | None = None,
+        member: Joined | None = None,
     ) -> Booked:
-        """A reserved stay through the verb itself; by default it begins now and lasts a night."""
+        """A reserved stay through the verb itself; by default it begins now and lasts a night. A
+        `member` is its guest."""
         from portal.verbs import guests, stays
 
         house = house or self.tokyo
         starts = starts_at or clock.now() - timedelta(minutes=5)
         wanted = stays.NewStay(
             form_key=uuid4(),
-            guest=guests.NewGuest(**(guest or self.hanako)),
+            guest=None if member else guests.NewGuest(**(guest or self.hanako)),
+            membership_id=member.id if member else None,
             space_id=house.spaces[space or next(iter(house.spaces))],
             plan_id=house.plans[plan] if plan else None,
             starts_at=starts,

@@ -41,6 +41,7 @@ class PlanOf:
     unit: str
     unit_price: int
     deposit: int = 0
+    members_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,15 @@ UMEDA = HouseOf(
     plans=(
         PlanOf("sauna", "サウナ入浴", "Sauna visit", "day_use", "visit", 1980),
         PlanOf("desk", "デスク利用", "Desk", "day_use", "hour", 550),
+        PlanOf(
+            "member-sauna",
+            "会員サウナ",
+            "Sauna for members",
+            "day_use",
+            "visit",
+            0,
+            members_only=True,
+        ),
     ),
 )
 

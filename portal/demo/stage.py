@@ -160,8 +160,9 @@ def _sell(tx: Tx, house: HouseOf, house_id: UUID, plan: PlanOf) -> None:
     tx.run(
         """
         insert into plans (id, facility_id, code, name_ja, name_en, kind, unit, unit_price,
-            deposit)
-        values (:id, :house, :code, :name_ja, :name_en, :kind, :unit, :unit_price, :deposit)
+            deposit, members_only)
+        values (:id, :house, :code, :name_ja, :name_en, :kind, :unit, :unit_price, :deposit,
+            :members_only)
         """,
         id=made(house.slug, "plan", plan.code),
         house=house_id,
@@ -172,6 +173,7 @@ def _sell(tx: Tx, house: HouseOf, house_id: UUID, plan: PlanOf) -> None:
         unit=plan.unit,
         unit_price=plan.unit_price,
         deposit=plan.deposit,
+        members_only=plan.members_only,
     )
 
 

@@ -25,6 +25,9 @@ class CheckinRequest:
     space_active: bool
     space_quarantined: bool
     space_occupied: bool
+    withheld: Code | None
+    """Why the membership that the stay needs does not give it; None where it gives, or none is
+    needed."""
 
     def digest(self) -> str:
         """SHA-256 over the facts, for the audit row."""
@@ -40,12 +43,14 @@ class Decision:
 
 
 def evaluate_checkin_request(request: CheckinRequest) -> Decision:
-    """Allowed, or refused with the first rule that fires: time, then space, then money."""
+    """Allowed, or refused with the first rule that fires: time, membership, space, money."""
     opens_at = request.starts_at - timedelta(minutes=request.early_minutes)
     if request.now < opens_at:
         return _refused(Code.STAY_NOT_YET_OPEN, "window", opens_at=opens_at)
     if request.now >= request.ends_at:
         return _refused(Code.STAY_WINDOW_OVER, "window", ended_at=request.ends_at)
+    if request.withheld is not None:
+        return _refused(request.withheld, "membership")
     if not request.space_active:
         return _refused(Code.SPACE_NOT_USABLE, "space")
     if request.space_occupied:

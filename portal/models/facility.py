@@ -50,6 +50,8 @@ class Facility(Base):
     """Room for a lock's own clock: widens the window on the lock only, never the stay."""
     key_alarm_minutes: Mapped[int] = mapped_column(server_default=text("15"))
     """How long an ordered key may stay unconfirmed before staff are told."""
+    benefits_while_past_due: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Members keep what their membership gives while a payment of theirs is overdue."""
     created_at: Mapped[Created]
 
     def name(self, locale: str) -> str:
@@ -129,6 +131,8 @@ class Plan(Base):
     unit_price: Mapped[int]
     deposit: Mapped[int] = mapped_column(server_default=text("0"))
     """Asked before arrival, in the currency's smallest unit."""
+    members_only: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Booked and entered only with a membership that gives."""
     active: Mapped[bool] = mapped_column(server_default=text("true"))
     created_at: Mapped[Created]
 

@@ -150,6 +150,8 @@ class Membership(Base):
     started_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     ends_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     """When it will give nothing more, or gave nothing more."""
+    paused: Mapped[bool] = mapped_column(server_default=text("false"))
+    """By the card provider's word: it gives nothing until it goes on."""
     ended_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     end_reason: Mapped[Words | None]
     next_look_at: Mapped[Created]

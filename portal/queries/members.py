@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from portal.db import Row, Tx
+from portal.policies.folding import fold, like_pattern
 from portal.queries import keyset
 from portal.queries.keyset import Cursor, Page
 from portal.queries.stay_page import MESSAGE_END, MESSAGE_STATE
@@ -15,7 +16,7 @@ SHOWN = """
     p.name_ja as plan_ja, p.name_en as plan_en
 """
 BILLED = """
-    m.checkout_until, b.status as billing_status, b.period_end, b.paused, b.resumes_at, b.trial_end,
+    m.checkout_until, b.status as billing_status, b.period_end, m.paused, b.resumes_at, b.trial_end,
     b.subscription_id, b.livemode, b.told_at,
     (select l.kind from billing_legs l
      where l.membership_id = m.id and l.state in ('open', 'unknown')) as asked
@@ -165,6 +166,25 @@ def plans_by_card(tx: Tx) -> Sequence[Row]:
         from membership_plans p join facilities f on f.id = p.facility_id
         where p.sold and p.billing = 'card' order by p.price, p.id
         """
+    )
+
+
+def to_book(tx: Tx, words: str, membership_id: UUID | None) -> Sequence[Row]:
+    """Memberships that run, by a part of the member's name, kana or address; without words the one
+    that is named. Whether one gives is the verb's to say, with its reason."""
+    named = "m.id = :id"
+    if folded := fold(words):
+        named = "(g.search_key like :name or r.email_key like :address)"
+    return tx.rows(
+        f"""
+        select {SHOWN}, m.paused, r.email_key from memberships m {WHO}
+        where m.state in ('active', 'past_due', 'scheduled_to_end') and {named}
+        order by g.search_key, m.created_at, m.id limit :most
+        """,
+        id=membership_id,
+        name=like_pattern(folded),
+        address=like_pattern(words.strip().casefold()),
+        most=MOST_STAYS,
     )
 
 

@@ -10,8 +10,8 @@ from portal.db import Row, Tx
 def plans(tx: Tx) -> Sequence[Row]:
     return tx.rows(
         """
-        select id, code, name_ja, name_en, kind, unit, unit_price, deposit
-        from plans where active order by kind desc, code
+        select id, code, name_ja, name_en, kind, unit, unit_price, deposit, members_only
+        from plans where active order by members_only, kind desc, code
         """
     )
 

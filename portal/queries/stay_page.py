@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from portal.db import Row, Tx
-from portal.queries.stays import GATE, SHOWN
+from portal.queries.stays import GATE, GIVEN_BY, SHOWN
 
 HISTORY = 100
 """Moments of the timeline on the stay's own page; the timeline's page has all."""
@@ -66,13 +66,15 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
                s.cancelled_at, s.plan_id, p.name_ja as space_ja, p.name_en as space_en,
                g.email, g.phone, g.line_user_id, g.preferred_locale, f.default_locale,
                plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
+               joined.name_ja as joined_ja, joined.name_en as joined_en,
                coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                          and l.kind in ('charge', 'charge_reversed', 'fee')), 0)::bigint as charged
         from stays s
         join guests g on g.id = s.guest_id
         join spaces p on p.id = s.space_id
         join facilities f on f.id = s.facility_id
-        left join plans plan on plan.id = s.plan_id
+        {GIVEN_BY}
+        left join membership_plans joined on joined.id = m.plan_id
         where s.id = :stay
         """,
         stay=stay_id,

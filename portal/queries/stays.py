@@ -23,7 +23,10 @@ SHOWN = """
 """What every list says of a stay `s` with its guest `g` and its space `p`."""
 
 GATE = """
-    f.early_minutes, p.active as space_active,
+    f.early_minutes, f.benefits_while_past_due, p.active as space_active, s.membership_id,
+    coalesce(plan.members_only, false) as members_only, m.state as membership_state,
+    m.ends_at as membership_ends_at, m.paused as membership_paused,
+    not exists (select 1 from ledger_lines l where l.stay_id = s.id) as costs_nothing,
     exists (select 1 from payments x where x.stay_id = s.id and x.state = 'processing')
         as payment_processing,
     exists (select 1 from payments x where x.stay_id = s.id and x.state = 'unknown')
@@ -33,7 +36,12 @@ GATE = """
     exists (select 1 from stays o where o.space_id = s.space_id and o.id <> s.id
             and o.state = 'admitted') as space_occupied
 """
-"""With SHOWN, what the gate decides on; also needs the facility `f`."""
+"""With SHOWN, what the gate decides on; also needs the facility `f` and GIVEN_BY."""
+
+GIVEN_BY = """
+    left join plans plan on plan.id = s.plan_id
+    left join memberships m on m.id = s.membership_id
+"""
 
 # A number as people write it. Anything else is a name or a code, even with figures in it.
 _PHONE = re.compile(r"\+?[0-9()\-\s.]{4,}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from portal.db import Row, Tx
-from portal.queries.stays import GATE, SHOWN
+from portal.queries.stays import GATE, GIVEN_BY, SHOWN
 
 MOST = 200
 """Rows of one list. A house with more arrivals in a day needs the search, not a longer page."""
@@ -62,6 +62,7 @@ def _live(tx: Tx, end: datetime) -> Sequence[Row]:
         join guests g on g.id = s.guest_id
         join spaces p on p.id = s.space_id
         join facilities f on f.id = s.facility_id
+        {GIVEN_BY}
         left join lateral (
             select k.state from entry_keys k where k.stay_id = s.id
             order by k.created_at desc, k.id limit 1

@@ -6,11 +6,16 @@ from uuid import UUID
 
 from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest
+from portal.verbs import benefits
 
 _STAY = """
     select s.id, s.state, s.version, s.code, s.source, s.starts_at, s.ends_at, s.currency,
-           s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id,
+           s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id, s.membership_id,
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
+           f.benefits_while_past_due, coalesce(plan.members_only, false) as members_only,
+           m.state as membership_state, m.ends_at as membership_ends_at,
+           m.ended_at as membership_ended_at, m.paused as membership_paused,
+           not exists (select 1 from ledger_lines l where l.stay_id = s.id) as costs_nothing,
            p.code as space_code, p.active as space_active, p.door_id, d.no as door_no,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id), 0) as balance,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
@@ -27,23 +32,33 @@ _STAY = """
     join facilities f on f.id = s.facility_id
     join spaces p on p.id = s.space_id
     join doors d on d.id = p.door_id
+    left join plans plan on plan.id = s.plan_id
+    left join memberships m on m.id = s.membership_id
     where s.id = :stay
 """
 
 
 # A statement that waits for a lock still sees what it saw before it waited, sums and `exists`
 # included. So the lock comes first, and the facts are read by a statement that begins after it.
-# The space is locked as well: whether it is occupied is a fact of two stays.
+# The space is locked as well: whether it is occupied is a fact of two stays. The membership is
+# locked before the stay, as its end locks them; the count is settled first. It is shared, since
+# nothing here changes it: against its end's own lock, which a key share would let through.
 _LOCK = """
+    with held as materialized (
+        select m.id from memberships m join stays s on s.membership_id = m.id
+        where s.id = :stay
+        for share of m
+    )
     select 1 from stays s join spaces p on p.id = s.space_id
-    where s.id = :stay
+    where s.id = :stay and (select count(*) from held) >= 0
     for no key update of s, p
 """
 
 
 def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row | None:
-    """The stay with its house, space, door and money. Locked, so that no two verbs decide on the
-    same facts at once; `lock=False` for pages that only show what the gate would say."""
+    """The stay with its house, space, door, membership and money. Locked, so that no two verbs
+    decide on the same facts at once; `lock=False` for pages that only show what the gate would
+    say."""
     if lock:
         tx.run(_LOCK, stay=stay_id)
     return tx.row(_STAY, stay=stay_id)
@@ -62,6 +77,7 @@ def checkin_request(facts: Row, now: datetime) -> CheckinRequest:
         space_active=facts.space_active,
         space_quarantined=facts.space_quarantined,
         space_occupied=facts.space_occupied,
+        withheld=benefits.withheld(facts, now),
     )
 
 

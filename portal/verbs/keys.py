@@ -14,7 +14,7 @@ from portal.move import create as create_row
 from portal.move import move, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies import key_observation
-from portal.verbs import facts
+from portal.verbs import benefits, facts
 
 PIN_TRIES = 8
 """How often a code may meet one in use on the same door before we call it a fault."""
@@ -48,6 +48,8 @@ def reissue(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
         return Conflict(Code.STALE_PAGE, standing(tx, STAY, stay_id))
     if clock.now() >= stay.ends_at:
         return Refused(Code.STAY_WINDOW_OVER, {"ended_at": stay.ends_at})
+    if benefits.taken_back(stay):
+        return Refused(Code.MEMBERS_ONLY_PLAN)
     tx.run("update stays set version = version + 1 where id = :id", id=stay_id)
     revoke_all(tx, actor, stay_id, reason="reissued")
     return Applied(Code.KEY_ORDERED, to="requested", subject=order(tx, actor, stay))

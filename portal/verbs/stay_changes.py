@@ -12,7 +12,7 @@ from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import facts, keys, refunds_owed
+from portal.verbs import benefits, facts, keys, refunds_owed
 from portal.verbs.stays import LONGEST, SPACE_PERIOD
 
 CHANGEABLE = ("reserved", "admitted")
@@ -35,6 +35,8 @@ def move_to(tx: Tx, actor: Actor, stay_id: UUID, seen: int, space_id: UUID) -> O
         return Refused(Code.SPACE_NOT_USABLE)
     if stay.state == "admitted" and facts.quarantined(tx, space_id, except_stay=stay_id):
         return Refused(Code.SPACE_QUARANTINED)
+    if stay.state == "admitted" and benefits.taken_back(stay):
+        return Refused(Code.MEMBERS_ONLY_PLAN)
     if not _update(tx, stay, {"space_id": space_id, "space_no": space.no}):
         return Refused(Code.SPACE_TAKEN)
     note(tx, actor, MACHINE, stay_id, stay.state, "move_to", f"{stay.space_code} → {space.code}")
@@ -61,6 +63,8 @@ def change_times(
         return Noop(Code.STAY_TIMES_UNCHANGED, subject=stay_id)
     if code := _impossible(stay, starts_at, ends_at, price_change):
         return Refused(code)
+    if benefits.begins_too_late(stay, starts_at) and starts_at != stay.starts_at:
+        return Refused(Code.MEMBERS_ONLY_PLAN)
     if not _update(tx, stay, {"starts_at": starts_at, "ends_at": ends_at}):
         return Refused(Code.SPACE_TAKEN)
     was = f"{stay.starts_at.isoformat()}/{stay.ends_at.isoformat()}"

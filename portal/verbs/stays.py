@@ -16,7 +16,7 @@ from portal.move import Moved, move, standing
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies.stay_codes import new_code
-from portal.verbs import facts, guests, keys, refunds_owed
+from portal.verbs import benefits, facts, guests, keys, refunds_owed
 from portal.verbs.guests import NewGuest
 
 LONGEST = timedelta(days=366)
@@ -25,10 +25,11 @@ SPACE_PERIOD = "ex_stays_space_period"
 
 @dataclass(frozen=True, slots=True)
 class NewStay:
-    """Amounts in the smallest unit; instants aware; `form_key` makes a double submit one stay."""
+    """Amounts in the smallest unit; instants aware; `form_key` makes a double submit one stay.
+    `guest` is who comes, or None where a membership's own person does."""
 
     form_key: UUID
-    guest: NewGuest
+    guest: NewGuest | None
     space_id: UUID
     plan_id: UUID | None
     starts_at: datetime
@@ -37,21 +38,28 @@ class NewStay:
     deposit_due: int = 0
     source: str = "desk"
     note: str = ""
+    membership_id: UUID | None = None
 
 
 def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
-    """→ reserved. One stay for one form; the space is held from now on."""
+    """→ reserved. One stay for one form; the space is held from now on. A plan for members needs a
+    membership that gives when the stay begins."""
     if again := _made_by(tx, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     if code := _impossible(wanted):
         return Refused(code)
+    # Before the space, as an end takes its own locks.
+    member = _member(tx, wanted)
+    if isinstance(member, Refused):
+        return member
     space = _space(tx, wanted)
     if isinstance(space, Refused):
         return space
 
     try:
         with tx.savepoint():
-            stay_id = _insert(tx, actor, wanted, space)
+            guest_id = member.guest_id if member else _guest(tx, wanted)
+            stay_id = _insert(tx, actor, wanted, space, guest_id)
     except IntegrityError as fault:
         return _not_inserted(tx, wanted, violated(fault), fault)
     if wanted.price:
@@ -216,15 +224,22 @@ def _impossible(wanted: NewStay) -> Code | None:
     return None
 
 
+def _member(tx: Tx, wanted: NewStay) -> Row | Refused | None:
+    if wanted.membership_id is None:
+        return None
+    return benefits.to_book_with(tx, wanted.membership_id, wanted.starts_at)
+
+
 def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
-    """Locked: two who book it at once wait for one another here, and not within the exclusion
-    constraint, where PostgreSQL would call it a deadlock."""
+    """Where it may be, and whether its plan is sold to whoever comes. Locked: two who book it at
+    once wait for one another here, and not within the exclusion constraint, where PostgreSQL would
+    call it a deadlock."""
     space = tx.row(
         """
-        select s.no, s.active, f.currency,
-               cast(:plan as uuid) is null
-                   or exists (select 1 from plans where id = :plan and active) as plan_known
+        select s.no, s.active, f.currency, cast(:plan as uuid) is null or plan.active as plan_known,
+               plan.members_only
         from spaces s join facilities f on f.id = s.facility_id
+        left join plans plan on plan.id = :plan
         where s.id = :id
         for no key update of s
         """,
@@ -233,11 +248,18 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
     )
     if space is None or not space.plan_known:
         return Refused(Code.NOT_FOUND)
+    if space.members_only and wanted.membership_id is None:
+        return Refused(Code.MEMBERS_ONLY_PLAN)
     return space if space.active else Refused(Code.SPACE_NOT_USABLE)
 
 
-def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row) -> UUID:
-    guest_id = guests.add(tx, wanted.guest)
+def _guest(tx: Tx, wanted: NewStay) -> UUID:
+    if wanted.guest is None:
+        raise ValueError("a stay of nobody: neither a guest nor a member")
+    return guests.add(tx, wanted.guest)
+
+
+def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -> UUID:
     token = seal.new_token()
     stay_id = create_row(
         tx,
@@ -251,6 +273,7 @@ def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row) -> UUID:
             "space_id": wanted.space_id,
             "space_no": space.no,
             "plan_id": wanted.plan_id,
+            "membership_id": wanted.membership_id,
             "source": wanted.source,
             "starts_at": wanted.starts_at,
             "ends_at": wanted.ends_at,

@@ -82,6 +82,12 @@ def write(tx: Tx, membership_id: UUID, told: Subscription, at: datetime) -> None
         unpaid_read=UNPAID_READ,
         renewal_read=RENEWAL_READ,
     )
+    # What it gives is decided by the membership's own row.
+    tx.run(
+        "update memberships set paused = :paused where id = :id and paused <> :paused",
+        id=membership_id,
+        paused=told.paused,
+    )
 
 
 def read_soon(tx: Tx, membership_id: UUID) -> None:

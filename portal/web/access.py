@@ -129,6 +129,14 @@ def _to_sign_in() -> AnyResponse:
     return redirect(url_for("session.sign_in", next=back), 303)
 
 
+def role_for(endpoint: str) -> str:
+    """The least role of staff that an endpoint is for."""
+    access = declared(endpoint)
+    if access is None or access.kind != "staff":
+        raise UndeclaredError(f"{endpoint} is not declared staff's")
+    return access.role
+
+
 def person() -> Person:
     """The signed-in person; only for endpoints declared `staff`."""
     somebody = people.person()

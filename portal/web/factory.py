@@ -48,6 +48,7 @@ BLUEPRINTS = (
     "portal.web.staff.doors",
     "portal.web.staff.attention",
     "portal.web.staff.timeline",
+    "portal.web.staff.settings",
     "portal.web.guest.stay",
     "portal.web.guest.payment",
     "portal.web.guest.join",
@@ -63,6 +64,7 @@ SECTIONS = (
     ("payments.index", _l("Payments")),
     ("doors.index", _l("Doors")),
     ("attention.index", _l("Attention")),
+    ("settings.index", _l("Settings")),
 )
 
 LARGEST_REQUEST = 256 * 1024
@@ -233,7 +235,9 @@ def _people() -> dict[str, Any]:
         "person": person,
         "visit": people.visit(),
         "facility": people.facility(),
-        "sections": SECTIONS,
+        "sections": [
+            section for section in SECTIONS if person and person.may(access.role_for(section[0]))
+        ],
         "here": _here(),
         "here_in": _here_in,
     }

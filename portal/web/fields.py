@@ -24,19 +24,25 @@ LONGEST_PERSON = 100
 
 
 class Required:
-    """Something is typed; spaces are nothing."""
+    """Something is typed; spaces are nothing. `unless`: nothing is asked where the form's field of
+    this name has a value."""
 
     field_flags = {"required": True}
 
+    def __init__(self, unless: str = "") -> None:
+        self.unless = unless
+
     def __call__(self, form: Any, field: Field) -> None:
+        if self.unless and form[self.unless].data:
+            return
         typed = field.raw_data[0] if field.raw_data else None
         if typed is None or (isinstance(typed, str) and not typed.strip()):
             field.errors = []
             raise StopValidation(str(_l("Please fill this in.")))
 
 
-def required() -> Required:
-    return Required()
+def required(*, unless: str = "") -> Required:
+    return Required(unless)
 
 
 class AtMost:

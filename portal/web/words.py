@@ -113,12 +113,15 @@ REVOKED: Mapping[str, Any] = {
     "departed": _l("the guest checked out"),
     "moved": _l("the guest moved"),
     "reissued": _l("a new code was asked for"),
+    "membership ended": _l("the membership that gave the stay ended"),
 }
 
 # The ground of a refused check-in, without the amounts and times of that moment.
 GATE: Mapping[str, Any] = {
     "STAY_NOT_YET_OPEN": _l("It was too early."),
     "STAY_WINDOW_OVER": _l("The time of the stay was over."),
+    "MEMBERS_ONLY_PLAN": _l("No membership gave the stay at that time."),
+    "MEMBERSHIP_PAUSED": _l("The membership was paused."),
     "SPACE_NOT_USABLE": _l("The space was not in use."),
     "SPACE_TAKEN": _l("Another guest was in the space."),
     "SPACE_QUARANTINED": _l("The last guest's key was not confirmed as removed."),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -79,6 +80,32 @@ def a_new_stay(stage: Stage) -> Given:
             price=PRICE,
         ),
     }
+
+
+def a_new_stay_of_a_member(stage: Stage) -> Given:
+    """The same form with the member chosen, who is then the guest."""
+    membership, plan = a_member(stage), stage.cast.for_members()
+    given = a_new_stay(stage)
+    wanted = replace(
+        given["wanted"],
+        guest=None,
+        membership_id=membership,
+        plan_id=stage.cast.tokyo.plans[plan],
+        price=0,
+    )
+    return given | {"wanted": wanted}
+
+
+def a_member_at_the_door(stage: Stage) -> Given:
+    """With a stay that only the membership gives."""
+    joined = stage.cast.join()
+    stay = stage.cast.book(member=joined, plan=stage.cast.for_members(), price=0)
+    stage.work()
+    return stage.given(stay)
+
+
+def a_house_of_managers(stage: Stage) -> Given:
+    return {"facility": stage.cast.tokyo.id, "actor": stage.cast.suzuki.actor, "wish": True}
 
 
 def a_reserved_stay_paid_by_card(stage: Stage) -> Given:
@@ -506,22 +533,20 @@ def a_membership_that_will_end(stage: Stage) -> Given:
 
 
 def a_member_with_a_booking(stage: Stage) -> Given:
-    membership = a_member(stage)
-    later = stage.cast.book(price=0, starts_at=clock.now() + timedelta(days=90))
-    stage.owner.run("update stays set membership_id = %s where id = %s", membership, later.id)
+    joined = stage.cast.join()
+    stage.cast.book(member=joined, price=0, starts_at=clock.now() + timedelta(days=90))
     stage.work()
-    return of_a_membership(stage, membership)
+    return of_a_membership(stage, joined.id)
 
 
 def a_member_in_house(stage: Stage) -> Given:
     """With a code on the lock that only the membership gave."""
-    membership = a_member(stage)
-    stay = stage.cast.book(price=0)
-    stage.owner.run("update stays set membership_id = %s where id = %s", membership, stay.id)
+    joined = stage.cast.join()
+    stay = stage.cast.book(member=joined, price=0)
     stage.work()
     stage.admit(stay)
     stage.quiet()
-    return of_a_membership(stage, membership)
+    return of_a_membership(stage, joined.id)
 
 
 def a_membership_past_its_end(stage: Stage) -> Given:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from time import tzset
 from typing import Any, get_args
 
 import pytest
@@ -14,6 +15,7 @@ from portal.outcome import Code
 from portal.policies import periods
 from portal.policies.forward_only import LATENCY, order
 from portal.policies.membership_benefits import Membership, withheld
+from portal.policies.membership_quota import month_of_use
 
 TOKYO = "Asia/Tokyo"
 NOON = datetime(2026, 11, 30, 3, tzinfo=UTC)
@@ -137,3 +139,48 @@ def test_d2_it_gives_until_its_end_and_not_after() -> None:
 def test_d7_a_pause_suspends_and_is_told_as_such() -> None:
     assert withheld(held("active", paused=True), NOON) is Code.MEMBERSHIP_PAUSED
     assert withheld(held("past_due", paused=True), NOON) is Code.MEMBERS_ONLY_PLAN
+
+
+# --- the month of use
+
+
+@pytest.mark.parametrize(
+    ("at", "zone", "month"),
+    [
+        ("2026-10-31T14:59:59+00:00", TOKYO, date(2026, 10, 1)),
+        ("2026-10-31T15:00:00+00:00", TOKYO, date(2026, 11, 1)),
+        # The same moment is another month elsewhere.
+        ("2026-10-31T15:00:00+00:00", "UTC", date(2026, 10, 1)),
+        ("2026-11-01T06:59:59+00:00", "America/Los_Angeles", date(2026, 10, 1)),
+        ("2026-11-01T07:00:00+00:00", "America/Los_Angeles", date(2026, 11, 1)),
+        ("2026-12-31T15:00:00+00:00", TOKYO, date(2027, 1, 1)),
+        ("2028-02-29T14:59:59+00:00", TOKYO, date(2028, 2, 1)),
+    ],
+)
+def test_e1_a_visit_counts_in_the_houses_month(
+    monkeypatch: pytest.MonkeyPatch, at: str, zone: str, month: date
+) -> None:
+    for machines in ("UTC", "America/Los_Angeles", TOKYO):
+        monkeypatch.setenv("TZ", machines)
+        tzset()
+        assert month_of_use(datetime.fromisoformat(at), zone) == month
+    monkeypatch.undo()
+    tzset()
+
+
+def test_e2_one_day_decides_and_it_is_the_day_of_use() -> None:
+    """Booked on either side of midnight, used in November: the moment of booking is not asked."""
+    booked = [datetime(2026, 10, 31, 14, 59, tzinfo=UTC), datetime(2026, 10, 31, 15, 1, tzinfo=UTC)]
+    used = datetime(2026, 11, 7, 9, tzinfo=UTC)
+    assert {month_of_use(used, TOKYO) for _ in booked} == {date(2026, 11, 1)}
+    assert [month_of_use(at, TOKYO).month for at in booked] == [10, 11]
+
+
+@given(
+    at=some.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=some.just(UTC)),
+    zone=some.sampled_from([TOKYO, "UTC", "America/Los_Angeles", "Pacific/Kiritimati"]),
+)
+def test_every_moment_of_a_month_counts_in_it(at: datetime, zone: str) -> None:
+    month = month_of_use(at, zone)
+    assert month.day == 1
+    assert clock.instant_at(month, time(0), zone) <= at < periods.month_boundary(at, zone)

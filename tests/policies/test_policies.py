@@ -283,6 +283,7 @@ requests = some.builds(
     space_active=some.booleans(),
     space_quarantined=some.booleans(),
     space_occupied=some.booleans(),
+    withheld=some.sampled_from([None, Code.MEMBERS_ONLY_PLAN, Code.MEMBERSHIP_PAUSED]),
 )
 
 
@@ -300,6 +301,7 @@ def test_the_gate_opens_exactly_when_nothing_stands_against_it(request: CheckinR
     opens = request.starts_at - timedelta(minutes=request.early_minutes)
     wanted = (
         opens <= request.now < request.ends_at
+        and request.withheld is None
         and request.space_active
         and not request.space_occupied
         and not request.space_quarantined
@@ -321,7 +323,18 @@ def test_the_digest_tells_requests_apart(one: CheckinRequest, other: CheckinRequ
 def test_the_balance_is_told_in_money() -> None:
     said = evaluate_checkin_request(
         CheckinRequest(
-            NOON, NOON, NOON + timedelta(hours=1), 0, 500, "JPY", False, False, True, False, False
+            NOON,
+            NOON,
+            NOON + timedelta(hours=1),
+            0,
+            500,
+            "JPY",
+            False,
+            False,
+            True,
+            False,
+            False,
+            None,
         )
     )
     assert (said.code, said.details) == (Code.BALANCE_DUE, {"amount": Money(500, "JPY")})
@@ -345,6 +358,18 @@ def test_the_balance_is_told_in_money() -> None:
             {"ended_at": NOON + timedelta(hours=1)},
         ),
         ({"now": NOON + timedelta(minutes=59)}, None, "", {}),
+        (
+            {"withheld": Code.MEMBERSHIP_PAUSED, "space_active": False, "balance_due": 1},
+            Code.MEMBERSHIP_PAUSED,
+            "membership",
+            {},
+        ),
+        (
+            {"withheld": Code.MEMBERS_ONLY_PLAN, "now": NOON + timedelta(hours=1)},
+            Code.STAY_WINDOW_OVER,
+            "window",
+            {"ended_at": NOON + timedelta(hours=1)},
+        ),
         ({"space_active": False, "space_occupied": True}, Code.SPACE_NOT_USABLE, "space", {}),
         ({"space_occupied": True, "space_quarantined": True}, Code.SPACE_TAKEN, "space", {}),
         ({"space_quarantined": True, "balance_due": 1}, Code.SPACE_QUARANTINED, "space", {}),
@@ -364,7 +389,7 @@ def test_the_gate_names_the_first_rule_that_fires(
     facts: dict[str, Any], code: Code | None, rule: str, details: dict[str, Any]
 ) -> None:
     fine = CheckinRequest(
-        NOON, NOON, NOON + timedelta(hours=1), 0, 0, "JPY", False, False, True, False, False
+        NOON, NOON, NOON + timedelta(hours=1), 0, 0, "JPY", False, False, True, False, False, None
     )
     said = evaluate_checkin_request(replace(fine, **facts))
     assert (said.allowed, said.code, said.rule) == (code is None, code, rule)

@@ -9,22 +9,33 @@ from flask_babel import gettext
 from werkzeug.datastructures import MultiDict
 from wtforms import ValidationError
 
-from portal import clock
+from portal import clock, wording
 from portal.db import Row
 from portal.lazy import _l, _lp
 from portal.money import LARGEST
 from portal.policies import pricing
 from portal.verbs.guests import NewGuest
 from portal.verbs.stays import NewStay
-from portal.web import forms, words
-from portal.web.locale import language, money
+from portal.web import forms, people, words
+from portal.web.locale import language, money, plain_name
 from portal.web.people import House
 
 # A browser counts UTF-16 units, of which a character may have two: it must not cut what we take.
 NOTE_UNITS = {"maxlength": 2 * forms.LONGEST_NOTE}
 SHORT_STAY = timedelta(hours=3)
-ASKED = ("plan_id", "space_id", "arrive_day", "arrive_time", "leave_day", "leave_time", "source")
-"""What an address may ask the empty form to hold; nothing of a person is among it."""
+ASKED = (
+    "plan_id",
+    "space_id",
+    "arrive_day",
+    "arrive_time",
+    "leave_day",
+    "leave_time",
+    "source",
+    "member",
+    "membership_id",
+)
+"""What an address may ask the empty form to hold; nothing that is written of a person is among it.
+"""
 
 
 class WhenForm(forms.Form):
@@ -43,7 +54,9 @@ class WhenForm(forms.Form):
 
 
 class StayForm(WhenForm, forms.MakeForm):
-    name = forms.PersonName(_l("Name"), [forms.required()])
+    member = forms.Text(_l("Member"), render_kw={"autocomplete": "off"})
+    membership_id = forms.Choice(_l("Membership"), default="")
+    name = forms.PersonName(_l("Name"), [forms.required(unless="membership_id")])
     kana = forms.PersonName(_l("Name in kana"))
     email = forms.Email(_l("E-mail"))
     phone = forms.Phone(_l("Telephone"))
@@ -55,8 +68,26 @@ class StayForm(WhenForm, forms.MakeForm):
     source = forms.Choice(_l("How it came"), default="desk")
     note = forms.Note(_l("Note for colleagues"), render_kw=NOTE_UNITS)
 
+    def validate_member(self, field: Any) -> None:
+        """What was looked for is chosen, or taken out again: nobody is booked by a guess."""
+        if not field.data or self.membership_id.data:
+            return
+        if len(self.membership_id.choices) == 1:
+            raise ValidationError(gettext("No running membership has this name or address."))
+        raise ValidationError(gettext("Choose the membership below, or leave this empty."))
+
+    def validate_membership_id(self, field: Any) -> None:
+        typed = (self.name, self.kana, self.phone, self.email, self.locale)
+        if field.data and any(one.data for one in typed):
+            raise ValidationError(
+                gettext(
+                    "The member is the guest, and is known already. Leave the fields below empty."
+                )
+            )
+
     def validate_name(self, field: Any) -> None:
-        forms.require_a_name(field)
+        if not self.membership_id.data:
+            forms.require_a_name(field)
 
     def validate_price(self, field: Any) -> None:
         if field.data is None and not field.errors and not self.plan_id.data:
@@ -72,7 +103,8 @@ class StayForm(WhenForm, forms.MakeForm):
             price = quote(plan, period, house.time_zone)
         return NewStay(
             form_key=self.form_key.data,
-            guest=self._guest(),
+            guest=None if self.membership_id.data else self._guest(),
+            membership_id=people.uuid_of(self.membership_id.data),
             space_id=UUID(self.space_id.data),
             plan_id=plan.id if plan else None,
             starts_at=period[0],
@@ -143,7 +175,9 @@ def of_period(starts_at: datetime, ends_at: datetime, zone: str) -> dict[str, st
     }
 
 
-def set_choices(form: StayForm, plans: Sequence[Row], spaces: Sequence[Row]) -> None:
+def set_choices(
+    form: StayForm, plans: Sequence[Row], spaces: Sequence[Row], members: Sequence[Row]
+) -> None:
     """In the language of the page, as this request reads it."""
     form.locale.choices = [("", gettext("The facility's")), *_pairs(words.LANGUAGES)]
     form.source.choices = [(key, words.said(words.SOURCES, key)) for key in ("desk", "walk_in")]
@@ -153,15 +187,36 @@ def set_choices(form: StayForm, plans: Sequence[Row], spaces: Sequence[Row]) -> 
     ]
     usable = sorted(spaces, key=lambda space: (space.taken, space.resting))
     form.space_id.choices = [(str(space.id), space_label(space)) for space in usable]
+    form.membership_id.choices = [
+        ("", gettext("No member")),
+        *((str(member.id), member_label(member)) for member in members),
+    ]
 
 
 def plan_label(plan: Row) -> str:
-    return gettext(
-        "%(plan)s, %(price)s %(unit)s",
-        plan=plan.name_ja if language() == "ja" else plan.name_en,
-        price=money(plan.unit_price),
-        unit=words.said(words.UNITS, plan.unit),
-    )
+    told = {
+        "plan": plan.name_ja if language() == "ja" else plan.name_en,
+        "price": money(plan.unit_price),
+        "unit": words.said(words.UNITS, plan.unit),
+    }
+    if plan.members_only:
+        return gettext("%(plan)s, %(price)s %(unit)s, for members only", **told)
+    return gettext("%(plan)s, %(price)s %(unit)s", **told)
+
+
+def member_label(member: Row) -> str:
+    """Whoever it is, and what stands in the way of a booking, if anything does."""
+    told = {
+        "name": plain_name(member.guest),
+        "plan": member.plan_ja if language() == "ja" else member.plan_en,
+        "address": member.email_key,
+    }
+    if member.paused:
+        return gettext("%(name)s, %(plan)s, %(address)s (paused)", **told)
+    if member.state == "active":
+        return gettext("%(name)s, %(plan)s, %(address)s", **told)
+    state = wording.state_name("membership", member.state)
+    return gettext("%(name)s, %(plan)s, %(address)s (%(state)s)", state=state, **told)
 
 
 def space_label(space: Row) -> str:

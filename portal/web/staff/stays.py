@@ -11,10 +11,10 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock
 from portal.machines.stay import MACHINE
 from portal.outcome import Applied, Noop, Outcome
-from portal.queries import offers
+from portal.queries import members, offers
 from portal.queries import stays as listed
 from portal.verbs import stays
-from portal.web import access, answer, forms, words
+from portal.web import access, answer, forms, people, words
 from portal.web.staff import brief, stay_acts, stay_forms, stay_view
 
 blueprint = Blueprint("stays", __name__, url_prefix="/staff/stays")
@@ -58,7 +58,7 @@ def create() -> AnyResponse | str:
     form = stay_forms.StayForm()
     with answer.reading() as tx:
         plans = offers.plans(tx)
-        stay_forms.set_choices(form, plans, _spaces(tx, form))
+        stay_forms.set_choices(form, plans, _spaces(tx, form), _members(tx, form))
     if not form.validate():
         return answer.form_again(_form_page(form, plans))
     wanted = form.wanted(access.facility(), stay_forms.find(plans, form.plan_id.data))
@@ -83,13 +83,14 @@ def _form_page(form: stay_forms.StayForm, plans: Any) -> str:
     house = access.facility()
     period = form.period(house.time_zone)
     with answer.reading() as tx:
-        spaces = _spaces(tx, form)
-    stay_forms.set_choices(form, plans, spaces)
+        spaces, found = _spaces(tx, form), _members(tx, form)
+    stay_forms.set_choices(form, plans, spaces, found)
     plan = stay_forms.find(plans, form.plan_id.data)
     return render_template(
         "staff/stays/new.html",
         form=form,
         plan=plan,
+        members=found,
         free=[space for space in spaces if not space.taken],
         quoted=stay_forms.quote(plan, period, house.time_zone) if plan and period else None,
     )
@@ -99,6 +100,13 @@ def _spaces(tx: Any, form: stay_forms.StayForm) -> Any:
     now = clock.now()
     begins, ends = form.period(access.facility().time_zone) or (now, now)
     return offers.spaces(tx, begins, ends)
+
+
+def _members(tx: Any, form: stay_forms.StayForm) -> Any:
+    """Who may be meant; nobody is looked for where nobody was asked after."""
+    typed = (form.member.data or "")[:LONGEST_SEARCH]
+    named, chosen = typed if forms.is_clean(typed) else "", people.uuid_of(form.membership_id.data)
+    return members.to_book(tx, named, chosen) if named or chosen else []
 
 
 # What the list is asked for ----------------------------------------------------------------------

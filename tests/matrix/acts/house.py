@@ -1,7 +1,7 @@
 """Words to guests, what waits for a person, and the housekeeping."""
 
 from portal.jobs import drain, sweeps
-from portal.verbs import attention, events, messages
+from portal.verbs import attention, events, facilities, messages
 from tests.matrix import differences, scenes
 from tests.matrix.act import form, job
 
@@ -11,6 +11,8 @@ ACTS = (
     job("drain outbox push", scenes.a_push_to_send, drain.drain, "outbox"),
     job("drain outbox push blocked", scenes.a_push_to_somebody_who_blocked_us, drain.drain,
         "outbox"),
+    form("facilities.choose_benefits", scenes.a_house_of_managers, facilities.choose_benefits,
+        "wish"),
     form("messages.resend", scenes.a_message_given_up, messages.resend, "message"),
     form("messages.drop", scenes.a_message_given_up, messages.drop, "message"),
     form("events.replay", scenes.a_dead_letter, events.replay, "letter"),

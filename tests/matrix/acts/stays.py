@@ -45,6 +45,13 @@ ACTS = (
         lambda do: do.form(stays.create, do["wanted"]),
         lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
     ),
+    Act(
+        "stays.create of a member",
+        scenes.a_new_stay_of_a_member,
+        lambda do: do.form(stays.create, do["wanted"]),
+        lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
+    ),
+    button("stays.admit a member", scenes.a_member_at_the_door, stays.admit),
     button("stays.admit", scenes.a_stay_ready_to_admit, stays.admit),
     button("stays.depart", IN_HOUSE, stays.depart),
     button("stays.cancel", PAID, stays.cancel, fee=1000),

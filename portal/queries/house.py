@@ -1,0 +1,12 @@
+"""The house itself, as its managers see it."""
+
+from portal.db import Row, Tx
+
+
+def settings(tx: Tx) -> Row:
+    found = tx.row(
+        "select benefits_while_past_due from facilities where id = :id", id=tx.facility_id
+    )
+    if found is None:
+        raise LookupError("a house that is in use is not there")
+    return found
