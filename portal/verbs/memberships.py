@@ -90,8 +90,8 @@ def resume(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
         return Noop(Code.MEMBERSHIP_NOT_SCHEDULED, subject=membership_id)
     if refusal := _changed(tx, membership, "scheduled_to_end", seen):
         return refusal
-    if tx.scalar("select ends_at <= now() from memberships where id = :id", id=membership_id):
-        return Refused(Code.MEMBERSHIP_END_REACHED)
+    if code := _holds_to_its_end(tx, membership_id):
+        return Refused(code)
     if membership.billing != "desk":
         return Refused(Code.BILLING_UNAVAILABLE)
 
@@ -100,6 +100,20 @@ def resume(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
     # Each time anew: it may be taken back more than once.
     tell(tx, membership_id, "membership_resumed", f"{membership_id}:{membership.version}")
     return Applied(Code.MEMBERSHIP_RESUMED, to="active", subject=membership_id)
+
+
+def _holds_to_its_end(tx: Tx, membership_id: UUID) -> Code | None:
+    """Why an end that is set is not taken back. A plan that is retired right now sets it anew."""
+    end = tx.row(
+        """
+        select m.ends_at <= now() as reached, p.retired_at is not null as plan_retired
+        from memberships m join membership_plans p on p.id = m.plan_id where m.id = :id
+        """,
+        id=membership_id,
+    )
+    if end is not None and end.reached:
+        return Code.MEMBERSHIP_END_REACHED
+    return Code.PLAN_RETIRED if end is not None and end.plan_retired else None
 
 
 def _changed(tx: Tx, membership: Membership, wanted: str, seen: int) -> Conflict | None:

@@ -44,6 +44,7 @@ BLUEPRINTS = (
     "portal.web.staff.today",
     "portal.web.staff.stays",
     "portal.web.staff.members",
+    "portal.web.staff.plans",
     "portal.web.staff.payments",
     "portal.web.staff.doors",
     "portal.web.staff.attention",
@@ -54,7 +55,7 @@ BLUEPRINTS = (
     "portal.web.guest.membership",
 )
 
-# The menu of staff pages: endpoint and words.
+# The menu of staff pages: endpoint and words. Each person's is what their role may open.
 SECTIONS = (
     ("today.index", _l("Today")),
     ("stays.index", _l("Stays")),
@@ -62,6 +63,7 @@ SECTIONS = (
     ("payments.index", _l("Payments")),
     ("doors.index", _l("Doors")),
     ("attention.index", _l("Attention")),
+    ("plans.index", _l("Plans")),
 )
 
 LARGEST_REQUEST = 256 * 1024
@@ -232,10 +234,15 @@ def _people() -> dict[str, Any]:
         "person": person,
         "visit": people.visit(),
         "facility": people.facility(),
-        "sections": SECTIONS,
+        "sections": [one for one in SECTIONS if person and _may_open(person, one[0])],
         "here": _here(),
         "here_in": _here_in,
     }
+
+
+def _may_open(person: people.Person, endpoint: str) -> bool:
+    declared = access.declared(endpoint)
+    return declared is not None and person.may(declared.role)
 
 
 def _here() -> str:
