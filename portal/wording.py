@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from portal.lazy import _l
+from portal.lazy import _l, _lp
 from portal.machines import MACHINES
 from portal.outcome import Code, Standing, Status
 
@@ -436,7 +436,7 @@ def standing(now: Standing, words: Words) -> str:
 
 # What has no machine, and yet stands in one way or another: by the kind in its records.
 STANDINGS: Mapping[str, Mapping[str, Any]] = {
-    "membership_plan": {"sold": _l("Offered"), "retired": _l("Retired")},
+    "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
 }
 
 

@@ -16,7 +16,7 @@ from portal.web.locale import money
 
 LONGEST_CODE = 40
 LONGEST_TERMS = 10_000
-EVERY = {"month": _l("A month"), "year": _l("A year")}
+EVERY = {"month": _l("Month"), "year": _l("Year")}
 BILLING = {"desk": _l("At the desk"), "card": _l("By card")}
 # A browser counts UTF-16 units, of which a character may have two: it must not cut what we take.
 TERMS_UNITS = {"maxlength": 2 * LONGEST_TERMS, "rows": 8}
@@ -26,7 +26,7 @@ class TermsForm(forms.Form):
     name_ja = forms.Text(_l("Name in Japanese"), [forms.required()])
     name_en = forms.Text(_l("Name in English"), [forms.required()])
     price = forms.Amount(_l("Price"), [forms.required()])
-    billed_every = forms.Choice(_l("For"), default="month")
+    billed_every = forms.Choice(_l("Billed every"), default="month")
     billing = forms.Choice(_l("Payment"), default="desk")
     monthly_quota = forms.Amount(_l("Visits in a calendar month"), least=1)
     terms_ja = forms.Note(_l("Terms in Japanese"), most=LONGEST_TERMS, render_kw=TERMS_UNITS)
