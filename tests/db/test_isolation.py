@@ -254,6 +254,7 @@ DEFINERS = {
     "facility_by_slug",
     "key_by_code",
     "keys_to_poll",
+    "memberships_of_retired_plans",
     "memberships_to_end",
     "membership_by_token",
     "obligations_to_prove",

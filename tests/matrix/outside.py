@@ -58,6 +58,9 @@ _WAITING = """
         select 1 from lock_commands c where c.key_id = k.id and c.dead_at is not null)
     union all select 'membership past its end' from memberships
     where state = 'scheduled_to_end' and ends_at <= now()
+    union all select 'membership of a retired plan ' || m.state
+    from memberships m join membership_plans p on p.id = m.plan_id
+    where p.retired_at is not null and m.state in ('applying', 'active', 'past_due')
     union all select 'unproven ' || kind from end_obligations where proven_at is null
 """
 
@@ -105,8 +108,10 @@ _BOOKS = """
         select concat_ws(' ', 'stay', s.state, s.version, p.code, s.ends_at - s.starts_at) as what
         from stays s join spaces p on p.id = s.space_id
         union all select concat_ws(' ', 'guest speaks', preferred_locale, version) from guests
-        union all select concat_ws(' ', 'membership', state, version, end_reason, ends_at is null)
-        from memberships
+        union all select concat_ws(' ', 'membership', state, version, end_reason, ends_at is null,
+            end_refusal) from memberships
+        union all select concat_ws(' ', 'plan', code, price, sold, retired_at is null, version)
+        from membership_plans
         union all select concat_ws(' ', 'proof', kind, proven_at is not null) from end_obligations
         union all select concat_ws(' ', 'folio', kind, amount, memo) from ledger_lines
         union all select concat_ws(' ', 'payment', state, purpose, amount, decline_code)
