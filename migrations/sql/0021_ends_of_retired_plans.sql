@@ -11,12 +11,19 @@ returns table (id uuid, facility_id uuid, tries int)
 language sql volatile security definer set search_path = pg_catalog, public
 as $$
     with due as materialized (
-        select d.id from membership_plans p join memberships d on d.plan_id = p.id
+        select of_plan.id
+        from membership_plans p cross join lateral (
+            select d.id, d.next_look_at from memberships d
+            where d.plan_id = p.id
+              and d.state in ('applying', 'checkout', 'active', 'past_due')
+              and d.next_look_at <= now()
+            order by d.next_look_at
+            limit at_most
+            for no key update skip locked
+        ) of_plan
         where p.retired_at is not null
-          and d.state in ('applying', 'checkout', 'active', 'past_due') and d.next_look_at <= now()
-        order by d.next_look_at
+        order by of_plan.next_look_at
         limit at_most
-        for no key update of d skip locked
     )
     update memberships m
     set end_tries = m.end_tries + 1,

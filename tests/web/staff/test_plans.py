@@ -224,7 +224,15 @@ def test_a_plan_is_retired_and_its_page_tells_how_far_it_is(
     page(client, of(cast.monthly), lang)
     said = shown(client, of(cast.monthly))
     for word in {
-        "ja": ("廃止", "に終了予定", "未処理", "完了をお待ちください", "試行1回", "次の試行", "鈴木 愛"),
+        "ja": (
+            "廃止",
+            "に終了予定",
+            "未処理",
+            "完了をお待ちください",
+            "試行1回",
+            "次の試行",
+            "鈴木 愛",
+        ),
         "en": ("Retired", "ends on", "still to do", "A first payment is open", "1 attempt"),
     }[lang]:
         assert word in said, word
