@@ -1,5 +1,6 @@
 """The verbs of what can be joined: offered, changed, retired."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -185,11 +186,12 @@ def _too_small(tx: Tx, wanted: Terms) -> Refused | None:
 
 
 def _told(plan: Row, changed: Mapping[str, Any]) -> str:
-    """For the record: what it was and is; of a text, only that it is another."""
-    return ", ".join(
-        name if name in TEXTS else f"{name}: {getattr(plan, name)} → {value}"
+    """For the record, as JSON: what each was and is; of a text, only that it is another."""
+    told = {
+        name: [] if name in TEXTS else [getattr(plan, name), value]
         for name, value in changed.items()
-    )
+    }
+    return json.dumps(told, ensure_ascii=False)
 
 
 def _standing(tx: Tx, plan_id: UUID) -> Standing:

@@ -127,7 +127,7 @@ def test_a_change_is_for_the_next_application(cast: Cast, inside: Flask, owner: 
     kept = owner.row("select price, monthly_quota from memberships where id = %s", joined.id)
     assert kept == (5000, 8)
     told = owner.one("select reason from transitions where event = 'changed'")
-    assert told == "price: 5000 → 6000, monthly_quota: 8 → None"
+    assert told == '{"price": [5000, 6000], "monthly_quota": [8, null]}'
 
 
 def test_a_change_sent_twice_is_calm(cast: Cast, inside: Flask, owner: Owner) -> None:

@@ -16,22 +16,34 @@ from portal.web.locale import money
 
 LONGEST_CODE = 40
 LONGEST_TERMS = 10_000
+LABELS = {
+    "name_ja": _l("Name in Japanese"),
+    "name_en": _l("Name in English"),
+    "price": _l("Price"),
+    "billed_every": _l("Billed every"),
+    "billing": _l("Payment"),
+    "monthly_quota": _l("Visits in a calendar month"),
+    "terms_ja": _l("Terms in Japanese"),
+    "terms_en": _l("Terms in English"),
+    "terms_version": _l("Version of the terms"),
+}
 EVERY = {"month": _l("Month"), "year": _l("Year")}
 BILLING = {"desk": _l("At the desk"), "card": _l("By card")}
+CHOICES = {"billed_every": EVERY, "billing": BILLING}
 # A browser counts UTF-16 units, of which a character may have two: it must not cut what we take.
 TERMS_UNITS = {"maxlength": 2 * LONGEST_TERMS, "rows": 8}
 
 
 class TermsForm(forms.Form):
-    name_ja = forms.Text(_l("Name in Japanese"), [forms.required()])
-    name_en = forms.Text(_l("Name in English"), [forms.required()])
-    price = forms.Amount(_l("Price"), [forms.required()])
-    billed_every = forms.Choice(_l("Billed every"), default="month")
-    billing = forms.Choice(_l("Payment"), default="desk")
-    monthly_quota = forms.Amount(_l("Visits in a calendar month"), least=1)
-    terms_ja = forms.Note(_l("Terms in Japanese"), most=LONGEST_TERMS, render_kw=TERMS_UNITS)
-    terms_en = forms.Note(_l("Terms in English"), most=LONGEST_TERMS, render_kw=TERMS_UNITS)
-    terms_version = forms.Text(_l("Version of the terms"), [forms.required()], most=LONGEST_CODE)
+    name_ja = forms.Text(LABELS["name_ja"], [forms.required()])
+    name_en = forms.Text(LABELS["name_en"], [forms.required()])
+    price = forms.Amount(LABELS["price"], [forms.required()])
+    billed_every = forms.Choice(LABELS["billed_every"], default="month")
+    billing = forms.Choice(LABELS["billing"], default="desk")
+    monthly_quota = forms.Amount(LABELS["monthly_quota"], least=1)
+    terms_ja = forms.Note(LABELS["terms_ja"], most=LONGEST_TERMS, render_kw=TERMS_UNITS)
+    terms_en = forms.Note(LABELS["terms_en"], most=LONGEST_TERMS, render_kw=TERMS_UNITS)
+    terms_version = forms.Text(LABELS["terms_version"], [forms.required()], most=LONGEST_CODE)
 
     def __init__(self, *args: Any, **values: Any) -> None:
         super().__init__(*args, **values)

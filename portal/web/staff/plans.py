@@ -1,19 +1,23 @@
 """Plans that can be joined: offered, changed, retired, and how far the end of one has come."""
 
+import json
 from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, abort, render_template, request, url_for
+from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 
 from portal import wording
 from portal.db import Row
 from portal.lazy import _l
 from portal.machines.membership import MACHINE
+from portal.money import Money
 from portal.outcome import Applied, Code, Noop, Outcome
 from portal.queries import members, plans
 from portal.verbs import membership_plans
 from portal.web import access, answer, forms, lists, words
+from portal.web.locale import money
 from portal.web.staff import plan_forms
 
 blueprint = Blueprint("plans", __name__, url_prefix="/staff/settings/plans")
@@ -28,6 +32,32 @@ RECORDS = {
 @blueprint.app_template_global()
 def plan_record(event: str) -> str:
     return words.said(RECORDS, event)
+
+
+@blueprint.app_template_global()
+def plan_changes(record: Row) -> list[str]:
+    """What a record of a change tells, in words: of a text, only that it is another."""
+    changed = json.loads(record.reason) if record.event == "changed" else {}
+    return [
+        _change_in_words(name, *(_worth(name, one) for one in was_is))
+        for name, was_is in changed.items()
+    ]
+
+
+def _change_in_words(name: str, was: str = "", now: str = "") -> str:
+    what = words.said(plan_forms.LABELS, name)
+    if not was:
+        return what
+    return gettext("%(what)s: %(was)s → %(now)s", what=what, was=was, now=now)
+
+
+def _worth(name: str, value: str | int | None) -> str:
+    """A term as people write it."""
+    if name == "price":
+        return money(Money(int(value or 0), access.facility().currency))
+    if value is None:
+        return gettext("As often as you like")
+    return words.said(plan_forms.CHOICES.get(name, {}), str(value))
 
 
 @blueprint.app_template_global()

@@ -146,6 +146,9 @@ def test_a_plan_is_changed(front: FrontDesk, owner: Owner) -> None:
         "monthly",
     )
     assert owner.one("select price from memberships where id = %s", joined.id) == 9800
+    assert "料金: ￥9,800 → ￥12,000 · 1か月（暦月）の利用回数: 回数の制限なし → 4" in shown(
+        client, of(plan)
+    )
     same = send(client, form, form)
     assert notice(client, same) == "PLAN_UNCHANGED"
 
