@@ -40,6 +40,8 @@ class Facts:
     amount: int | None
     fee: int | None
     link: str
+    plan_retired: bool = False
+    """Of a membership: its plan is no longer offered, so it cannot go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def _words(facts: Facts) -> dict[str, Any]:
         "amount": _money(facts.amount, facts),
         "fee": _money(facts.fee, facts),
         "link": facts.link,
+        "plan_retired": facts.plan_retired,
     }
 
 

@@ -64,7 +64,7 @@ def create(
         )
         select id from made
         """,
-        **{**values, **_record(tx, machine, actor, verb), "state": machine.initial},
+        **{**values, **_record(tx, machine.name, actor, verb), "state": machine.initial},
     )
     return cast("UUID | None", found)
 
@@ -110,7 +110,7 @@ def move(
         )
         select version from moved
         """,
-        **_record(tx, machine, actor, verb),
+        **_record(tx, machine.name, actor, verb),
         **{f"also_{name}": value for name, value in extra.items()},
         **{f"if_{name}": value for name, value in held.items()},
         mark=f"{TABLES[machine.name]}:{subject_id}:{to_state}",
@@ -128,16 +128,32 @@ def note(
     tx: Tx, actor: Actor, machine: Machine, subject_id: UUID, state: str, verb: str, what: str
 ) -> None:
     """A record of a change within a state: the timeline has one place for what happened."""
+    record(tx, actor, machine.name, subject_id, "changed", (state, state), verb, what)
+
+
+def record(
+    tx: Tx,
+    actor: Actor,
+    subject: str,
+    subject_id: UUID,
+    event: str,
+    states: tuple[str | None, str],
+    verb: str,
+    what: str | None = None,
+) -> None:
+    """The record alone, from and to: of a change within a state, and of what has no machine."""
     tx.run(
         """
         insert into transitions (facility_id, machine, subject_id, verb, event, from_state,
             to_state, reason, actor_kind, actor_id, actor_name, request_id, at)
-        values (:record_facility, :machine, :subject_id, :verb, 'changed', :state, :state,
+        values (:record_facility, :machine, :subject_id, :verb, :event, :from_state, :to_state,
             :reason, :actor_kind, :actor_id, :actor_name, :request_id, :at)
         """,
-        **_record(tx, machine, actor, verb),
+        **_record(tx, subject, actor, verb),
         subject_id=subject_id,
-        state=state,
+        event=event,
+        from_state=states[0],
+        to_state=states[1],
         reason=what,
     )
 
@@ -163,10 +179,10 @@ def standing(tx: Tx, machine: Machine, subject_id: UUID) -> Standing:
     return Standing(machine.name, row.state, row.version, row.at, row.actor_name)
 
 
-def _record(tx: Tx, machine: Machine, actor: Actor, verb: str) -> dict[str, Any]:
+def _record(tx: Tx, machine: str, actor: Actor, verb: str) -> dict[str, Any]:
     return {
         "record_facility": tx.facility_id,
-        "machine": machine.name,
+        "machine": machine,
         "verb": verb,
         "actor_kind": actor.kind,
         "actor_id": actor.id,

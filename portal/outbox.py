@@ -113,6 +113,7 @@ _FACTS = """
            coalesce(s.ends_at, m.ends_at) as ends_at, coalesce(s.currency, m.currency) as currency,
            coalesce(s.token_sealed, m.token_sealed) as token_sealed, f.name_ja, f.name_en,
            f.time_zone, n.name_ja as plan_ja, n.name_en as plan_en,
+           n.retired_at is not null as plan_retired,
            p.name_ja as space_ja, p.name_en as space_en, y.amount as payment_amount,
            exists (select 1 from consumed_effects c
                    where c.consumer_key = o.consumer_key) as already_heard,

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from portal.lazy import _l
+from portal.lazy import _l, _lp
 from portal.machines import MACHINES
 from portal.outcome import Code, Standing, Status
 
@@ -175,6 +175,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("What you would agree to has changed meanwhile. Please read it once more."),
     ),
+    "PLAN_RETIRED": (
+        REFUSED,
+        _l("The plan of this membership is no longer offered, so it cannot go on."),
+    ),
     "MEMBERSHIP_ALREADY_ENDED": (NOOP, _l("This membership has ended already.")),
     "MEMBERSHIP_ALREADY_SCHEDULED": (NOOP, _l("The end of this membership is set already.")),
     "MEMBERSHIP_STATE_CHANGED": (
@@ -194,6 +198,32 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         _l("A first payment is open, and its money may land any moment. Please wait for it."),
     ),
     "NOT_AN_APPLICATION": (REFUSED, _l("This was decided already, so it cannot be rejected.")),
+    # plans that can be joined
+    "PLAN_CREATED": (APPLIED, _l("The plan is offered. Its address can be given out.")),
+    "PLAN_ALREADY_CREATED": (NOOP, _l("This plan was made already.")),
+    "PLAN_CODE_TAKEN": (
+        REFUSED,
+        _l("Another plan has this code already. Please choose another one."),
+    ),
+    "PLAN_UPDATED": (
+        APPLIED,
+        _l("The plan is changed. Whoever has joined keeps what they agreed to."),
+    ),
+    "PLAN_UNCHANGED": (NOOP, _l("The plan is like this already.")),
+    "PLAN_NOW_RETIRED": (
+        APPLIED,
+        _l("The plan is no longer offered. Its memberships are being ended, one by one."),
+    ),
+    "PLAN_ALREADY_RETIRED": (NOOP, _l("This plan is retired already.")),
+    "PLAN_NOT_SOLD": (REFUSED, _l("This plan is retired, so it is not changed any more.")),
+    "PLAN_PRICE_BELOW_MINIMUM": (
+        REFUSED,
+        _l("%(amount)s is too small for a card. Ask for more, or for payment at the desk."),
+    ),
+    "TERMS_VERSION_KEPT": (
+        REFUSED,
+        _l("The terms read differently now, so their version needs another name."),
+    ),
     # keys
     "KEY_ISSUED": (APPLIED, _l("The lock has confirmed the key.")),
     "KEY_ALREADY_ISSUED": (NOOP, _l("The lock has confirmed this key already.")),
@@ -428,8 +458,14 @@ def standing(now: Standing, words: Words) -> str:
     return str(_NOW_SINCE) % {"state": state, "since": words(now.since), "by": now.by}
 
 
+# What has no machine, and yet stands in one way or another: by the kind in its records.
+STANDINGS: Mapping[str, Mapping[str, Any]] = {
+    "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
+}
+
+
 def state_name(machine: str, state: str) -> str:
-    return str(STATES[machine][state])
+    return str((STATES.get(machine) or STANDINGS[machine])[state])
 
 
 def event_name(machine: str, event: str) -> str:

@@ -1,12 +1,13 @@
-"""Ends whose time has come, what they must still prove, and what the provider is to be asked of
-memberships that it bills."""
+"""Ends whose time has come, what they must still prove, members of plans that are retired, and what
+the provider is to be asked of memberships that it bills."""
 
 from uuid import UUID
 
 from portal import log
-from portal.db import SYSTEM, transaction
+from portal.db import SYSTEM, Row, transaction
 from portal.jobs.house import House
-from portal.verbs import billing_legs, membership_proofs, subscription_answers
+from portal.outcome import Outcome, Refused
+from portal.verbs import billing_legs, membership_plans, membership_proofs, subscription_answers
 from portal.verbs.desk import Desk
 from portal.verbs.membership_end import Ending, end_membership
 
@@ -14,11 +15,13 @@ BATCH = 20
 
 REACHED = Ending("end_reached")
 UNPAID = Ending("checkout_expired")
+RETIRED = Ending("plan_retired", when="period_end")
 
 
 def look(house: House) -> int:
     """One batch of each. Returns how much came to its end, so that nothing is asked in vain."""
-    return resolve_due(house) + read_due(house) + end_due(house) + prove_due(house)
+    work = (resolve_due, read_due, end_due, prove_due, retire_due)
+    return sum(one(house) for one in work)
 
 
 def resolve_due(house: House) -> int:
@@ -84,6 +87,31 @@ def prove_due(house: House) -> int:
     for row in due:
         proven += membership_proofs.prove(house.desk(row.facility_id), row.id)
     return proven
+
+
+def retire_due(house: House) -> int:
+    """What was taken is due again later: one that cannot be ended yet holds up no other."""
+    with transaction(None) as tx:
+        due = tx.rows(
+            "select id, facility_id, tries from memberships_of_retired_plans(:batch)", batch=BATCH
+        )
+    for row in due:
+        try:
+            said = end_membership(house.desk(row.facility_id), SYSTEM, row.id, RETIRED)
+            _keep_answer(row, said)
+        except Exception:
+            logger.exception("membership_not_retired", membership=str(row.id))
+        else:
+            logger.info("membership_retired", membership=str(row.id), code=said.code)
+    return len(due)
+
+
+def _keep_answer(row: Row, said: Outcome) -> None:
+    """An end that went well at once leaves nothing to keep."""
+    refused = said.code if isinstance(said, Refused) else None
+    if refused or row.tries > 1:
+        with transaction(row.facility_id) as tx:
+            membership_plans.keep_answer(tx, row.id, refused)
 
 
 logger = log.get(__name__)

@@ -200,6 +200,7 @@ def _facts(house: House, row: Row) -> letters.Facts:
         amount=row.payment_amount or row.payload.get("amount"),
         fee=row.payload.get("fee"),
         link=_link(house, row),
+        plan_retired=bool(row.plan_retired),
     )
 
 

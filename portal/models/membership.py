@@ -16,7 +16,17 @@ from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
-from portal.models.columns import Created, House, Instant, Key, Ref, Version, Words, belongs_to
+from portal.models.columns import (
+    Attempts,
+    Created,
+    House,
+    Instant,
+    Key,
+    Ref,
+    Version,
+    Words,
+    belongs_to,
+)
 
 
 class MembershipPlan(Base):
@@ -26,6 +36,7 @@ class MembershipPlan(Base):
     __table_args__ = (
         UniqueConstraint("facility_id", "id"),
         UniqueConstraint("facility_id", "code"),
+        UniqueConstraint("facility_id", "form_key"),
         CheckConstraint("price >= 0", name="price"),
         CheckConstraint("billed_every in ('month', 'year')", name="billed_every"),
         CheckConstraint("billing in ('card', 'desk')", name="billing"),
@@ -53,6 +64,7 @@ class MembershipPlan(Base):
     price_id: Mapped[Words | None]
     """At the card provider, of the price that `price_id_for` spells out."""
     price_id_for: Mapped[Words | None]
+    form_key: Mapped[Ref | None]
     version: Mapped[Version]
     created_at: Mapped[Created]
 
@@ -113,7 +125,15 @@ class Membership(Base):
         ),
         Index("ix_memberships_listed", "facility_id", "created_at", "id"),
         Index("ix_memberships_state", "facility_id", "state", "created_at", "id"),
-        Index("ix_memberships_plan", "facility_id", "plan_id", "state"),
+        Index("ix_memberships_plan_listed", "facility_id", "plan_id", "created_at", "id"),
+        Index("ix_memberships_plan_state", "facility_id", "plan_id", "state", "created_at", "id"),
+        # Of a plan that is retired, one that still has to be ended.
+        Index(
+            "ix_memberships_to_retire",
+            "plan_id",
+            "next_look_at",
+            postgresql_where=text("state in ('applying', 'checkout', 'active', 'past_due')"),
+        ),
         Index(
             "ix_memberships_to_end",
             "next_look_at",
@@ -155,7 +175,11 @@ class Membership(Base):
     ended_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     end_reason: Mapped[Words | None]
     next_look_at: Mapped[Created]
-    """When the sweep next tries to end it, once its end has come."""
+    """When the sweep next tries to end it, once its end has come or its plan is retired."""
+    end_tries: Mapped[Attempts]
+    """How often it was to be ended because its plan is retired."""
+    end_refusal: Mapped[Words | None]
+    """The code of what stood in the way the last time."""
     created_at: Mapped[Created]
 
 

@@ -13,7 +13,7 @@ from portal.queries.stay_page import MESSAGE_END, MESSAGE_STATE
 SHOWN = """
     m.id, m.state, m.version, m.billing, m.price, m.currency, m.billed_every, m.monthly_quota,
     m.created_at, m.started_at, m.ends_at, m.ended_at, m.end_reason, g.name as guest, g.kana,
-    p.name_ja as plan_ja, p.name_en as plan_en
+    p.name_ja as plan_ja, p.name_en as plan_en, p.retired_at as plan_retired_at
 """
 BILLED = """
     m.checkout_until, b.status as billing_status, b.period_end, m.paused, b.resumes_at, b.trial_end,
@@ -47,11 +47,15 @@ class MembershipPage:
     messages: Sequence[Row]
 
 
-def page(tx: Tx, state: str, cursor: Cursor, size: int = keyset.SIZE) -> Page:
-    """Latest first; of one state where `state` names it. One statement whatever the table holds."""
+def page(
+    tx: Tx, state: str, cursor: Cursor, size: int = keyset.SIZE, *, plan: UUID | None = None
+) -> Page:
+    """Latest first; of one state and of one plan where they are named. One statement whatever the
+    table holds."""
     beyond, params = cursor.condition("memberships", "m")
-    if state:
-        beyond, params = f"m.state = :state and {beyond}", {**params, "state": state}
+    for column, wanted in (("state", state), ("plan_id", plan)):
+        if wanted:
+            beyond, params = f"m.{column} = :{column} and {beyond}", {**params, column: wanted}
     found = tx.rows(
         f"""
         with found as materialized (
@@ -60,7 +64,8 @@ def page(tx: Tx, state: str, cursor: Cursor, size: int = keyset.SIZE) -> Page:
             order by m.created_at {cursor.direction}, m.id {cursor.direction}
             limit :size
         )
-        select {SHOWN} from found join memberships m on m.id = found.id {WHO}
+        select {SHOWN}, m.end_tries, m.end_refusal, m.next_look_at
+        from found join memberships m on m.id = found.id {WHO}
         order by m.created_at desc, m.id desc
         """,
         size=size + 1,

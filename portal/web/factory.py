@@ -44,6 +44,7 @@ BLUEPRINTS = (
     "portal.web.staff.today",
     "portal.web.staff.stays",
     "portal.web.staff.members",
+    "portal.web.staff.plans",
     "portal.web.staff.payments",
     "portal.web.staff.doors",
     "portal.web.staff.attention",
@@ -56,7 +57,7 @@ BLUEPRINTS = (
     "portal.web.guest.membership_payment",
 )
 
-# The menu of staff pages: endpoint and words.
+# The menu of staff pages: endpoint and words. Each person's is what their role may open.
 SECTIONS = (
     ("today.index", _l("Today")),
     ("stays.index", _l("Stays")),
@@ -65,6 +66,7 @@ SECTIONS = (
     ("doors.index", _l("Doors")),
     ("attention.index", _l("Attention")),
     ("settings.index", _l("Settings")),
+    ("plans.index", _l("Plans")),
 )
 
 LARGEST_REQUEST = 256 * 1024

@@ -256,6 +256,7 @@ DEFINERS = {
     "keys_to_poll",
     "legs_to_read",
     "membership_by_subscription",
+    "memberships_of_retired_plans",
     "memberships_to_end",
     "membership_by_token",
     "obligations_to_prove",

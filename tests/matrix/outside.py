@@ -61,6 +61,9 @@ _WAITING = """
     union all select 'membership past its end' from memberships
     where state = 'scheduled_to_end' and ends_at <= now()
     union all select 'billing leg ' || kind from billing_legs where settled_at is null
+    union all select 'membership of a retired plan ' || m.state
+    from memberships m join membership_plans p on p.id = m.plan_id
+    where p.retired_at is not null and m.state in ('applying', 'active', 'past_due')
     union all select 'unproven ' || kind from end_obligations where proven_at is null
 """
 
@@ -108,12 +111,14 @@ _BOOKS = """
         select concat_ws(' ', 'stay', s.state, s.version, p.code, s.ends_at - s.starts_at) as what
         from stays s join spaces p on p.id = s.space_id
         union all select concat_ws(' ', 'guest speaks', preferred_locale, version) from guests
-        union all select concat_ws(' ', 'membership', state, version, end_reason, ends_at is null)
-        from memberships
         union all select concat_ws(' ', 'subscription', status, amount, ends_at is null)
         from subscription_mirror
         union all select concat_ws(' ', 'period', amount, reason) from membership_periods
         union all select concat_ws(' ', 'asked', kind) from billing_legs where state = 'done'
+        union all select concat_ws(' ', 'membership', state, version, end_reason, ends_at is null,
+            end_refusal) from memberships
+        union all select concat_ws(' ', 'plan', code, price, sold, retired_at is null, version)
+        from membership_plans
         union all select concat_ws(' ', 'proof', kind, proven_at is not null) from end_obligations
         union all select concat_ws(' ', 'folio', kind, amount,
             regexp_replace(memo, '^in_.*', 'an invoice')) from ledger_lines

@@ -11,10 +11,21 @@ from uuid import UUID, uuid4
 import stripe as stripe_sdk
 
 from portal import clock, inbox, seal
-from portal.db import transaction
+from portal.db import SYSTEM, transaction
+from portal.machines.membership import MACHINE
+from portal.move import move
 from portal.outcome import Applied, Refused
 from portal.policies.membership_end import Reason
-from portal.verbs import cash, guests, memberships, payments, refunds, stay_changes, stays
+from portal.verbs import (
+    cash,
+    guests,
+    membership_plans,
+    memberships,
+    payments,
+    refunds,
+    stay_changes,
+    stays,
+)
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.stripe.testing import client
 from tests.cast import Booked
@@ -25,6 +36,10 @@ from tests.outside import STRIPE_KEY, receive, work
 PRICE = 6000
 HOUR = timedelta(hours=1)
 HANAKO = "Uhanako"
+TERMS = membership_plans.Terms(
+    "月会員", "Monthly", 9800, "month", "desk", None, "館内では静かに。", "Keep quiet.", "2026-11"
+)
+TERMS_LATER = replace(TERMS, price=12_000)
 
 Scene = Callable[[Stage], Given]
 
@@ -552,6 +567,47 @@ def a_member_in_house(stage: Stage) -> Given:
 def a_membership_past_its_end(stage: Stage) -> Given:
     given = a_membership_that_will_end(stage)
     stage.owner.run("update memberships set ends_at = now() - interval '1 second'")
+    return given
+
+
+def a_plan_form(stage: Stage) -> Given:
+    """Filled in, not sent yet."""
+    form = membership_plans.NewPlan(uuid4(), "monthly", TERMS)
+    house, actor = stage.cast.tokyo.id, stage.cast.sato.actor
+    return {"facility": house, "actor": actor, "wanted": form, "form": form.form_key}
+
+
+def a_plan(stage: Stage) -> Given:
+    """Made as a manager makes it, so that its records begin with it."""
+    form = membership_plans.NewPlan(uuid4(), "monthly", TERMS)
+    plan = stage.do(membership_plans.create, form).subject
+    house, actor = stage.cast.tokyo.id, stage.cast.sato.actor
+    return {"facility": house, "actor": actor, "plan": plan, "seen": 1, "wanted": TERMS_LATER}
+
+
+def a_plan_with_a_member(stage: Stage) -> Given:
+    given = a_plan(stage)
+    stage.cast.join(given["plan"])
+    stage.work()
+    return given
+
+
+def a_plan_that_was_retired(stage: Stage) -> Given:
+    """Nobody has looked at its members yet: one who runs, one whose first payment is open, and one
+    who could not be ended before."""
+    given = a_plan(stage)
+    stage.cast.join(given["plan"])
+    paying = stage.cast.apply(given["plan"], stage.cast.emma)
+    with stage.cast.transaction(stage.cast.tokyo.id) as tx:
+        move(tx, MACHINE, paying.id, event="approved_for_checkout", from_state="applying",
+             actor=SYSTEM, verb="open_checkout")  # fmt: skip
+    refused = stage.cast.join(given["plan"], {**stage.cast.hanako, "email": "three@guest.example"})
+    stage.work()
+    stage.do(membership_plans.retire, given["plan"], 1)
+    stage.owner.run(
+        "update memberships set end_tries = 1, end_refusal = 'BILLING_UNAVAILABLE' where id = %s",
+        refused.id,
+    )
     return given
 
 

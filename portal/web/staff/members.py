@@ -13,13 +13,13 @@ from portal.config import Config
 from portal.db import Row
 from portal.lazy import _l
 from portal.machines.membership import MACHINE
-from portal.outcome import Outcome
+from portal.outcome import Code, Outcome
 from portal.policies.membership_end import Reason
 from portal.policies.periods import When
-from portal.queries import members
+from portal.queries import members, plans
 from portal.verbs import memberships, subscription_answers
 from portal.verbs.membership_end import Ending, end_membership
-from portal.web import access, answer, forms, lists, words
+from portal.web import access, answer, forms, lists, people, words
 from portal.web.locale import language
 from portal.web.staff.stay_view import qr
 
@@ -71,14 +71,17 @@ def proof_name(kind: str) -> str:
 @access.staff()
 def index() -> str:
     state = request.args.get("state", "")
-    asked = {"state": state if state in MACHINE.table else ""}
+    plan = people.uuid_of(request.args.get("plan"))
+    asked = {"state": state if state in MACHINE.table else "", "plan": str(plan or "")}
     with answer.reading() as tx:
-        page = members.page(tx, asked["state"], lists.cursor())
+        offered = plans.names(tx)
+        page = members.page(tx, asked["state"], lists.cursor(), plan=plan)
     return render_template(
         "staff/members/index.html",
         asked=asked,
         page=page,
         states=list(MACHINE.table),
+        plans=offered,
         price=words.price,
         **lists.neighbours("members.index", asked, page),
     )
@@ -210,6 +213,7 @@ def _page(membership_id: UUID) -> str:
         membership=seen.membership,
         price=words.price,
         endable=seen.membership.state in ENDABLE,
+        no_way_back=answer.sentence(Code.PLAN_RETIRED, {}),
         link=_link(seen.membership),
         there=_there(seen.membership),
         qr=qr,

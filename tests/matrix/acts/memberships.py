@@ -7,7 +7,12 @@ from uuid import uuid4
 from portal.jobs import drain
 from portal.policies.membership_end import Reason
 from portal.policies.periods import When
-from portal.verbs import membership_money, memberships, subscription_answers
+from portal.verbs import (
+    membership_money,
+    membership_plans,
+    memberships,
+    subscription_answers,
+)
 from portal.verbs.membership_end import Ending, end_membership
 from tests.matrix import billing, scenes
 from tests.matrix.act import Act, Doing, Run, asking, event, job
@@ -39,6 +44,25 @@ def ending(reason: Reason, when: When) -> Run:
 def end(name: str, scene: scenes.Scene, reason: Reason, when: When = "month_boundary") -> Act:
     press = ending(reason, when)
     return Act(f"membership_end.end_membership {name}", scene, press, press)
+
+
+def offering(do: Doing, form: Any) -> Any:
+    """A second press of the same form is one plan; a second form finds its code taken."""
+    return do.form(membership_plans.create, replace(do["wanted"], form_key=form))
+
+
+def of_plan(name: str, scene: scenes.Scene, verb: Any, *args: str) -> Act:
+    """A manager's form, with the version that the page showed."""
+
+    def press(do: Doing, seen: int) -> Any:
+        return do.form(verb, do["plan"], seen, *(do[one] for one in args))
+
+    return Act(name, scene, lambda do: press(do, do["seen"]), lambda do: press(do, newest(do)))
+
+
+def newest(do: Doing) -> int:
+    with do.house.context(), do.desk.transaction() as tx:
+        return int(tx.scalar("select version from membership_plans where id = :id", id=do["plan"]))
 
 
 ACTS = (
@@ -83,4 +107,13 @@ ACTS = (
         drain.drain,
         "memberships",
     ),
+    job("drain memberships of a plan", scenes.a_plan_that_was_retired, drain.drain, "memberships"),
+    Act(
+        "membership_plans.create",
+        scenes.a_plan_form,
+        lambda do: offering(do, do["form"]),
+        lambda do: offering(do, uuid4()),
+    ),
+    of_plan("membership_plans.change", scenes.a_plan, membership_plans.change, "wanted"),
+    of_plan("membership_plans.retire", scenes.a_plan_with_a_member, membership_plans.retire),
 )
