@@ -10,7 +10,7 @@ UV := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 # Without its bytecode kept, every process compiles its libraries anew: ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run reset test walkthrough proofs sabotage mutants bench bench-peers check fix translations docs lock
+.PHONY: help setup run reset test walkthrough proofs simulate sabotage mutants bench bench-peers check fix translations docs lock
 
 help:
 	@echo 'make run           the whole house on this machine, until Ctrl-C'
@@ -18,6 +18,7 @@ help:
 	@echo 'make test          every test; ARGS="-k stay -x" goes to pytest'
 	@echo 'make walkthrough   the main job and its mishaps, driven from outside an isolated house'
 	@echo 'make proofs        kill, race and cut real processes; the promises of the edges hold'
+	@echo 'make simulate      a month of 500 members with everything that goes wrong in one; ARGS="--seed 7"'
 	@echo 'make sabotage      break a promise at a time and see which check turns red'
 	@echo 'make mutants       small faults in what decides: which of them no test sees; ARGS="verbs/stays"'
 	@echo 'make bench         what it costs beside a hand-written loop; ARGS="events outbox"'
@@ -48,6 +49,9 @@ walkthrough: setup
 
 proofs: setup
 	@exec $(OURS) -m pytest -q -m proof --whole tests $(ARGS)
+
+simulate: setup
+	@exec $(OURS) -m sandbox.simulation $(ARGS)
 
 sabotage: setup
 	@exec $(OURS) -m sandbox.sabotage $(ARGS)

@@ -5,7 +5,7 @@ CREATE TABLE billing_legs (
     facility_id UUID NOT NULL,
     membership_id UUID NOT NULL,
     kind TEXT NOT NULL,
-    state TEXT DEFAULT 'open' NOT NULL,
+    progress TEXT DEFAULT 'open' NOT NULL,
     seen INTEGER NOT NULL,
     wish JSONB NOT NULL,
     actor_kind TEXT NOT NULL,
@@ -20,13 +20,13 @@ CREATE TABLE billing_legs (
     CONSTRAINT pk_billing_legs PRIMARY KEY (id),
     CONSTRAINT fk_billing_legs_facility_id_membership_id_memberships FOREIGN KEY(facility_id, membership_id) REFERENCES memberships (facility_id, id),
     CONSTRAINT ck_billing_legs_kind CHECK (kind in ('subscribe', 'set_end', 'end_now', 'abandon_checkout', 'go_on', 'switch')),
-    CONSTRAINT ck_billing_legs_state CHECK (state in ('open', 'unknown', 'done', 'refused')),
-    CONSTRAINT ck_billing_legs_settled CHECK ((state in ('done', 'refused')) = (settled_at is not null)),
+    CONSTRAINT ck_billing_legs_progress CHECK (progress in ('open', 'unknown', 'done', 'refused')),
+    CONSTRAINT ck_billing_legs_settled CHECK ((progress in ('done', 'refused')) = (settled_at is not null)),
     CONSTRAINT ck_billing_legs_read CHECK (next_read_at is null or settled_at is null),
     CONSTRAINT fk_billing_legs_facility_id_facilities FOREIGN KEY(facility_id) REFERENCES facilities (id)
 );
 
-CREATE UNIQUE INDEX uq_billing_legs_one_open ON billing_legs (facility_id, membership_id) WHERE state in ('open', 'unknown');
+CREATE UNIQUE INDEX uq_billing_legs_one_open ON billing_legs (facility_id, membership_id) WHERE progress in ('open', 'unknown');
 CREATE INDEX ix_billing_legs_membership ON billing_legs (facility_id, membership_id, created_at);
 CREATE INDEX ix_billing_legs_to_read ON billing_legs (next_read_at) WHERE next_read_at is not null;
 

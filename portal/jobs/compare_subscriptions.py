@@ -73,7 +73,7 @@ def _ours(tx: Tx, span: Span, named: Sequence[str]) -> Mapping[str, OurSubscript
         """
         select b.membership_id, b.subscription_id, b.status, b.ends_at, b.amount, b.created_at,
                m.state, exists (select 1 from billing_legs l where l.membership_id = m.id
-                                and l.state in ('open', 'unknown')) as at_work
+                                and l.progress in ('open', 'unknown')) as at_work
         from subscription_mirror b join memberships m on m.id = b.membership_id
         where b.membership_id::text = any(:named)
            or (b.created_at >= :since and b.created_at < :until)

@@ -22,9 +22,9 @@ class BillingLeg(Base):
             "kind in ('subscribe', 'set_end', 'end_now', 'abandon_checkout', 'go_on', 'switch')",
             name="kind",
         ),
-        CheckConstraint("state in ('open', 'unknown', 'done', 'refused')", name="state"),
+        CheckConstraint("progress in ('open', 'unknown', 'done', 'refused')", name="progress"),
         CheckConstraint(
-            "(state in ('done', 'refused')) = (settled_at is not null)", name="settled"
+            "(progress in ('done', 'refused')) = (settled_at is not null)", name="settled"
         ),
         CheckConstraint("next_read_at is null or settled_at is null", name="read"),
         Index(
@@ -32,7 +32,7 @@ class BillingLeg(Base):
             "facility_id",
             "membership_id",
             unique=True,
-            postgresql_where=text("state in ('open', 'unknown')"),
+            postgresql_where=text("progress in ('open', 'unknown')"),
         ),
         Index("ix_billing_legs_membership", "facility_id", "membership_id", "created_at"),
         Index(
@@ -46,7 +46,7 @@ class BillingLeg(Base):
     facility_id: Mapped[House]
     membership_id: Mapped[Ref]
     kind: Mapped[Words]
-    state: Mapped[Words] = mapped_column(server_default="open")
+    progress: Mapped[Words] = mapped_column(server_default="open")
     seen: Mapped[int]
     """The membership's version when it was asked for."""
     wish: Mapped[dict[str, Any]] = mapped_column(JSONB)

@@ -69,7 +69,7 @@ BROKEN = """
 
 UNCLEAR_BILLING = f"""
     from billing_legs x
-    where x.state = 'unknown' or (x.state = 'open' and x.created_at < now() - {LONG})
+    where x.progress = 'unknown' or (x.progress = 'open' and x.created_at < now() - {LONG})
 """
 
 # Refunds that failed after the person who asked was told they were on their way, or that nobody

@@ -19,7 +19,7 @@ BILLED = """
     m.checkout_until, b.status as billing_status, b.period_end, m.paused, b.resumes_at, b.trial_end,
     b.subscription_id, b.livemode, b.told_at,
     (select l.kind from billing_legs l
-     where l.membership_id = m.id and l.state in ('open', 'unknown')) as asked
+     where l.membership_id = m.id and l.progress in ('open', 'unknown')) as asked
 """
 """What the provider that bills has said of it, and what it is being asked."""
 BILLING = "left join subscription_mirror b on b.membership_id = m.id"

@@ -77,7 +77,7 @@ def begin(
     known = _open(tx, membership.id)
     if known is None:
         raise LookupError("a leg that stood in the way is gone")
-    if (known.kind, known.wish) == (kind, dict(wish)) and known.state == "open":
+    if (known.kind, known.wish) == (kind, dict(wish)) and known.progress == "open":
         return cast(UUID, known.id)
     if known.kind == "subscribe":
         return Refused(Code.CHECKOUT_IN_PROGRESS)
@@ -131,7 +131,7 @@ def settle(tx: Tx, leg_id: UUID, answer: Answer) -> Outcome:
     leg = tx.get(BillingLeg, leg_id, lock=True)
     if leg is None or membership is None:
         return Refused(Code.NOT_FOUND)
-    if leg.state == "done":
+    if leg.progress == "done":
         return _as_asked(leg, membership)
     mirror.write(tx, membership.id, answer.told, answer.at)
     actor = Actor(cast("Any", leg.actor_kind), leg.actor_id, leg.actor_name)
@@ -180,8 +180,8 @@ def _put(tx: Tx, actor: Actor, membership: Row | Membership, kind: Kind, wish: W
 def _open(tx: Tx, membership_id: UUID) -> Row | None:
     return tx.row(
         """
-        select id, kind, state, wish from billing_legs
-        where membership_id = :id and state in ('open', 'unknown')
+        select id, kind, progress, wish from billing_legs
+        where membership_id = :id and progress in ('open', 'unknown')
         """,
         id=membership_id,
     )
@@ -334,7 +334,7 @@ def _lost(desk: Desk, leg: BillingLeg, fault: EdgeError) -> Outcome:
     with desk.transaction() as tx:
         tx.run(
             """
-            update billing_legs set state = 'unknown', next_read_at = now(), last_error = :error
+            update billing_legs set progress = 'unknown', next_read_at = now(), last_error = :error
             where id = :id and settled_at is null
             """,
             id=leg.id,
@@ -412,14 +412,14 @@ def _is_void(desk: Desk, told: Subscription) -> bool:
     return desk.billing.retrieve_invoice(told.latest_invoice_id).status == "void"
 
 
-def _close(tx: Tx, leg_id: UUID, state: str) -> None:
+def _close(tx: Tx, leg_id: UUID, progress: str) -> None:
     tx.run(
         """
-        update billing_legs set state = :state, settled_at = now(), next_read_at = null
-        where id = :id and state <> 'done'
+        update billing_legs set progress = :progress, settled_at = now(), next_read_at = null
+        where id = :id and progress <> 'done'
         """,
         id=leg_id,
-        state=state,
+        progress=progress,
     )
 
 

@@ -47,8 +47,9 @@ def held(tx: Tx, membership_id: UUID) -> Row | None:
         """
         select m.id, m.state, m.version, m.billing, m.billed_every, m.price, m.currency, m.plan_id,
                m.member_id, m.started_at, m.ends_at, m.ended_at, m.ends_at <= now() as reached,
-               f.time_zone
+               f.time_zone, p.retired_at is not null as plan_retired
         from memberships m join facilities f on f.id = m.facility_id
+        join membership_plans p on p.id = m.plan_id
         where m.id = :id
         for no key update of m
         """,

@@ -80,7 +80,7 @@ def _approved(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome |
         return Noop(Code.MEMBERSHIP_ALREADY_APPROVED, subject=membership_id)
     if refusal := moves.changed(tx, membership, "applying", seen):
         return refusal
-    if _is_retired(tx, membership.plan_id):
+    if membership.plan_retired:
         return Refused(Code.PLAN_RETIRED)
     if membership.billing == "card":
         return billing_legs.begin(tx, actor, membership, "subscribe", {})
@@ -102,23 +102,13 @@ def _resumed(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome | 
         return Noop(Code.MEMBERSHIP_NOT_SCHEDULED, subject=membership_id)
     if refusal := moves.changed(tx, membership, "scheduled_to_end", seen):
         return refusal
-    if code := _holds_to_its_end(tx, membership):
-        return Refused(code)
+    if membership.reached:
+        return Refused(Code.MEMBERSHIP_END_REACHED)
+    if membership.plan_retired:  # one that is retired right now sets the end anew
+        return Refused(Code.PLAN_RETIRED)
     if membership.billing == "card":
         return billing_legs.begin(tx, actor, membership, "go_on", {})
     return moves.go_on(tx, actor, membership, "resume")
-
-
-def _holds_to_its_end(tx: Tx, membership: Row) -> Code | None:
-    """Why an end that is set is not taken back. A plan that is retired right now sets it anew."""
-    if membership.reached:
-        return Code.MEMBERSHIP_END_REACHED
-    return Code.PLAN_RETIRED if _is_retired(tx, membership.plan_id) else None
-
-
-def _is_retired(tx: Tx, plan_id: UUID) -> bool:
-    retired = "select retired_at is not null from membership_plans where id = :id"
-    return bool(tx.scalar(retired, id=plan_id))
 
 
 def switch_plan(desk: Desk, actor: Actor, membership_id: UUID, plan_id: UUID, seen: int) -> Outcome:

@@ -10,5 +10,5 @@ from portal.verbs.desk import Desk
 def ask(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
     """Follow its word. Where it goes on billing what has ended here, it is told to stop."""
     if row.membership_id is None:
-        return Refused(Code.NOT_PERMITTED)
+        return Refused(Code.NOT_FOUND)
     return subscription_answers.read(desk, row.membership_id)

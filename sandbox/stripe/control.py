@@ -23,6 +23,7 @@ DOORS: tuple[tuple[str, str, Door], ...] = (
     ("POST", "listening", doors_setup.set_listening),
     ("POST", "clock", doors_setup.set_clock),
     ("GET", "clock", doors_setup.read_clock),
+    ("POST", "age", doors_setup.age),
     ("GET", "objects", doors_setup.dump),
     ("GET", "objects/([^/]+)", doors_setup.dump_one),
     ("GET", "counters", doors_setup.counters),

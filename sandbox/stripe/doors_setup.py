@@ -6,6 +6,9 @@ from sandbox.stripe import time_passing
 from sandbox.stripe.bench import Bench
 from sandbox.stripe.world import Obj
 
+_EPOCH = 1_000_000_000
+"""No amount is as large, and every second of this century is larger."""
+
 
 def add_fault(bench: Bench, given: Obj) -> Any:
     bench.api.faults.add(given)
@@ -40,6 +43,27 @@ def set_clock(bench: Bench, given: Obj) -> Any:
     time_passing.advance(world, seconds, bench.processing_seconds)
     world.save()
     return {"now": world.now()}
+
+
+def age(bench: Bench, given: Obj) -> Any:
+    """`seconds`: everything that is there happened so much earlier, and what is due by now happens.
+    The clock stays, so that whoever looks on with a clock of their own sees the same time."""
+    with bench.world.lock:
+        for shelf in (*bench.world.objects.values(), bench.world.events, bench.world.private):
+            _age(shelf, int(given["seconds"]))
+    time_passing.tick(bench.world, bench.processing_seconds)
+    bench.world.save()
+    return {"now": bench.world.now()}
+
+
+def _age(holder: Any, seconds: int) -> None:
+    """In place, wherever a second of the epoch stands."""
+    places = holder.items() if isinstance(holder, dict) else enumerate(holder)
+    for place, value in list(places):
+        if isinstance(value, dict | list):
+            _age(value, seconds)
+        elif isinstance(value, int) and not isinstance(value, bool) and value > _EPOCH:
+            holder[place] = value - seconds
 
 
 def read_clock(bench: Bench, given: Obj) -> Any:

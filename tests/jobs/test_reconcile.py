@@ -303,7 +303,7 @@ def test_a_provider_that_is_away_heals_and_raises_nothing(
     stripe.post("listening", open=False)
     seam.control("down", {"down": True})
     told = look(worker)
-    assert (told.open, told.healed, told.unread, told.doors) == (1, 0, 8, 0)
+    assert (told.open, told.healed, told.unread, told.doors) == (1, 0, 10, 0)
     assert resolve(worker, cast, owner) == Refused(Code.BILLING_UNAVAILABLE)
     stripe.post("listening", open=True)
     seam.control("down", {"down": False})

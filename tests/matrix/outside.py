@@ -114,7 +114,7 @@ _BOOKS = """
         union all select concat_ws(' ', 'subscription', status, amount, ends_at is null)
         from subscription_mirror
         union all select concat_ws(' ', 'period', amount, reason) from membership_periods
-        union all select concat_ws(' ', 'asked', kind) from billing_legs where state = 'done'
+        union all select concat_ws(' ', 'asked', kind) from billing_legs where progress = 'done'
         union all select concat_ws(' ', 'membership', state, version, end_reason, ends_at is null,
             end_refusal) from memberships
         union all select concat_ws(' ', 'plan', code, price, sold, retired_at is null, version)

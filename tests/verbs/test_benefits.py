@@ -275,7 +275,9 @@ def test_d1_an_end_that_is_taken_back_gives_on(cast: Cast, worker: House, owner:
     joined = cast.join()
     end(worker, joined, "self_cancel")
     owner.run("update memberships set ends_at = now() + interval '1 day'")
-    assert isinstance(do(cast, memberships.resume, joined.id, 3), Applied)
+    assert isinstance(
+        memberships.resume(worker.desk(cast.tokyo.id), cast.sato.actor, joined.id, 3), Applied
+    )
     later = clock.now() + timedelta(days=400)
     stay = cast.book(member=joined, plan=cast.for_members(), price=0, starts_at=later)
     clock.set_source(lambda: later)

@@ -1,6 +1,8 @@
 """Memberships that the provider bills: its answer, its events and its silence, and what they leave
 with us and there."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,7 +37,7 @@ def test_an_approval_opens_a_checkout(billed: Billed) -> None:
         " client_secret_sealed is not null from payments"
     ) == ("membership_initial", "open", 9800, "JPY", True, True)
     assert billed.letters() == ["membership_applied", "membership_checkout"]
-    assert billed.owner.rows("select kind, state from billing_legs") == [("subscribe", "done")]
+    assert billed.owner.rows("select kind, progress from billing_legs") == [("subscribe", "done")]
 
 
 def test_the_first_payment_makes_it_active_by_the_providers_word_alone(billed: Billed) -> None:
@@ -133,7 +135,7 @@ def test_what_never_arrived_can_be_asked_for_again(billed: Billed) -> None:
     assert billed.state == "applying"  # it may still land
     billed.owner.run("update billing_legs set created_at = created_at - interval '3 minutes'")
     billed.quiet()
-    assert billed.owner.rows("select state from billing_legs") == [("refused",)]
+    assert billed.owner.rows("select progress from billing_legs") == [("refused",)]
     assert isinstance(billed.approve(), Applied)
     assert billed.there["status"] == "incomplete"
 
@@ -160,7 +162,7 @@ def test_an_act_whose_answer_is_lost_is_settled_by_reading(
     assert billed.state == before
     billed.quiet()
     assert billed.state == ends_in
-    assert billed.owner.one("select count(*) from billing_legs where state <> 'done'") == 0
+    assert billed.owner.one("select count(*) from billing_legs where progress <> 'done'") == 0
 
 
 def test_an_event_that_overtakes_the_answer_settles_the_act(billed: Billed) -> None:
@@ -584,3 +586,20 @@ def test_a_second_subscription_of_one_membership_is_for_a_person(billed: Billed)
     billed.hear()
     assert billed.state == "active"
     assert billed.owner.one("select count(*) from dead_letters where closed_at is null") >= 1
+
+
+def test_d11_without_items_the_old_end_is_kept_and_a_person_is_told(billed: Billed) -> None:
+    running(billed)
+    known = billed.mirror("period_end")
+    (newest, *_) = [
+        one
+        for one in reversed(events(billed.worker))
+        if one.type == "customer.subscription.updated"
+    ]
+    told = json.loads(newest.raw)
+    told |= {"id": "evt_without_items", "created": told["created"] + 60}
+    told["data"]["object"]["items"]["data"] = []
+    receive(replace(newest, id=told["id"], raw=json.dumps(told).encode()))
+    work(billed.worker, "inbox")
+    assert billed.mirror("period_end") == known
+    assert billed.owner.one("select count(*) from dead_letters where closed_at is null") == 1

@@ -189,7 +189,7 @@ def test_what_healed_by_itself_is_new_when_it_comes_again(cast: Cast, owner: Own
 def test_a_person_may_let_money_be_and_never_a_code(cast: Cast, owner: Owner, kind: str) -> None:
     row = put(cast, owner, kind)
     said = do(cast, divergences.let_be, row)
-    if kind.startswith("code") or kind == "message_not_here":
+    if kind.startswith("code") or kind in ("message_not_here", "subscription_differs"):
         assert said == Refused(Code.NOT_PERMITTED)
         assert ended(owner, row) == OPEN
     else:
@@ -230,6 +230,7 @@ def test_every_kind_has_its_verb_and_one_that_finds_nothing_leaves_it_open(
     row = put(cast, owner, kind)
     nobody = {
         "payment_not_here": Code.NOT_PERMITTED,
+        "subscription_not_here": Code.NOT_PERMITTED,
         "payment_differs": Code.NOT_PERMITTED,
         "code_stray": Code.LOCK_UNAVAILABLE,
     }

@@ -289,7 +289,7 @@ def test_nobody_goes_on_in_a_plan_that_is_retired(cast: Cast, worker: House, own
     joined = cast.join(plan)
     retire(cast, plan)
     drain.drain("memberships")
-    said = do(cast, memberships.resume, joined.id, 3)
+    said = memberships.resume(worker.desk(cast.tokyo.id), cast.sato.actor, joined.id, 3)
     assert said == Refused(Code.PLAN_RETIRED)
     assert stands(owner, joined) == "scheduled_to_end"
 

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 import pytest
 import requests
 
-from tests.cast import Booked
+from tests.cast import Booked, Joined
 from tests.web.audit import by_id, form_data, main_of, parse, words
 from tests.web.shop import Shop
 
@@ -22,7 +22,7 @@ GOOD, DECLINED, CHALLENGED, SLOW = (
 class Phone:
     """A browser without script: follows redirects, fills in forms."""
 
-    def __init__(self, shop: Shop, booked: Booked) -> None:
+    def __init__(self, shop: Shop, booked: Booked | Joined) -> None:
         self.shop, self.booked = shop, booked
         self.session = requests.Session()
         self.session.trust_env = False

@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 
 from portal import clock
 from portal.policies.membership_end import Reason
+from portal.verbs import memberships
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.watch import statements
 from tests.cast import GUEST, Joined
@@ -132,10 +133,8 @@ def test_a_page_that_is_out_of_date_changes_nothing(
     page = page_of(client, joined, path="/cancel")
     end(shop, joined, "self_cancel")
     owner.run("update memberships set ends_at = now() + interval '1 day'")
-    with shop.cast.transaction(joined.facility_id) as tx:
-        from portal.verbs import memberships
-
-        memberships.resume(tx, GUEST, joined.id, 3)
+    with shop.app.app_context():
+        memberships.resume(shop.desk(joined.facility_id), GUEST, joined.id, 3)
     place = f"/m/{joined.token}/cancel"
     client.post(place, data=form_data(page, place) | {"when": "month_boundary"})
     assert "表示が古くなっていました" in said(client, joined)

@@ -1,0 +1,1 @@
+"""`make simulate`: a month of a house with members, with everything that goes wrong in one."""
