@@ -6,7 +6,7 @@ from uuid import UUID
 from portal import log
 from portal.db import SYSTEM, Row, transaction
 from portal.jobs.house import House
-from portal.outcome import Outcome, Refused
+from portal.outcome import Refused
 from portal.verbs import billing_legs, membership_plans, membership_proofs, subscription_answers
 from portal.verbs.desk import Desk
 from portal.verbs.membership_end import Ending, end_membership
@@ -98,7 +98,8 @@ def retire_due(house: House) -> int:
     for row in due:
         try:
             said = end_membership(house.desk(row.facility_id), SYSTEM, row.id, RETIRED)
-            _keep_answer(row, said)
+            if isinstance(said, Refused):
+                _keep_answer(row, said)
         except Exception:
             logger.exception("membership_not_retired", membership=str(row.id))
         else:
@@ -106,12 +107,9 @@ def retire_due(house: House) -> int:
     return len(due)
 
 
-def _keep_answer(row: Row, said: Outcome) -> None:
-    """An end that went well at once leaves nothing to keep."""
-    refused = said.code if isinstance(said, Refused) else None
-    if refused or row.tries > 1:
-        with transaction(row.facility_id) as tx:
-            membership_plans.keep_answer(tx, row.id, refused)
+def _keep_answer(row: Row, said: Refused) -> None:
+    with transaction(row.facility_id) as tx:
+        membership_plans.keep_answer(tx, row.id, said.code)
 
 
 logger = log.get(__name__)

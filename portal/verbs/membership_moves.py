@@ -46,8 +46,8 @@ def held(tx: Tx, membership_id: UUID) -> Row | None:
     return tx.row(
         """
         select m.id, m.state, m.version, m.billing, m.billed_every, m.price, m.currency, m.plan_id,
-               m.member_id, m.started_at, m.ends_at, m.ended_at, m.ends_at <= now() as reached,
-               f.time_zone, p.retired_at is not null as plan_retired
+               m.member_id, m.end_tries, m.started_at, m.ends_at, m.ended_at,
+               m.ends_at <= now() as reached, f.time_zone, p.retired_at is not null as plan_retired
         from memberships m join facilities f on f.id = m.facility_id
         join membership_plans p on p.id = m.plan_id
         where m.id = :id
@@ -103,8 +103,10 @@ def schedule(
         "end_scheduled",
         verb,
         reason=ending.words,
-        also={"ends_at": ends_at, "end_reason": ending.reason},
+        also={"ends_at": ends_at, "end_reason": ending.reason, "end_refusal": None},
     )
+    if membership.end_tries > 1:  # what kept it waiting would keep its end waiting, once it has come
+        tx.run("update memberships set next_look_at = now() where id = :id", id=membership.id)
     _cancel_stays(tx, actor, membership.id, ends_at)
     tell(tx, membership.id, "membership_end_scheduled", f"{membership.id}:{membership.version}")
     return Applied(Code.MEMBERSHIP_END_SCHEDULED, to="scheduled_to_end", subject=membership.id)
@@ -134,6 +136,7 @@ def end(tx: Tx, actor: Actor, membership: Row, ending: Ending) -> Outcome:
             "ends_at": ends_at,
             "ended_at": now,
             "end_reason": ending.reason,
+            "end_refusal": None,
             "checkout_until": None,
         },
     )

@@ -108,17 +108,12 @@ def retire(tx: Tx, actor: Actor, plan_id: UUID, seen: int) -> Outcome:
     return Applied(Code.PLAN_NOW_RETIRED, to="retired", subject=plan_id)
 
 
-def keep_answer(tx: Tx, membership_id: UUID, refused: Code | None) -> None:
-    """What stood in the way of an end, for whoever looks why it is still to do. Without a refusal
-    it is done: nothing of the wait is left, that would keep its end waiting once it has come."""
+def keep_answer(tx: Tx, membership_id: UUID, refused: Code) -> None:
+    """What stood in the way of an end, for whoever looks why it is still to do. The end itself
+    forgets it."""
     tx.run(
-        """
-        update memberships
-        set end_refusal = cast(:code as text),
-            next_look_at = case when cast(:code as text) is null then now() else next_look_at end
-        where id = :id
-        """,
-        code=None if refused is None else str(refused),
+        "update memberships set end_refusal = :code where id = :id",
+        code=str(refused),
         id=membership_id,
     )
 
