@@ -28,6 +28,7 @@ class JoinOf:
     price: int
     billed_every: str = "month"
     monthly_quota: int | None = None
+    billing: str = "desk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ PLANS = {
     HANEDA.slug: (
         JoinOf("traveller", "旅の会員", "Traveller", 3300, monthly_quota=4),
         JoinOf("traveller-year", "旅の会員（年）", "Traveller, by the year", 33_000, "year"),
+        JoinOf("card", "カード会員", "Member by card", 4980, billing="card"),
+        JoinOf("card-plus", "カード会員プラス", "Member by card, plus", 7980, billing="card"),
     ),
     UMEDA.slug: (JoinOf("desk", "デスク会員", "Desk member", 9800),),
 }
@@ -56,6 +59,8 @@ MEMBERS = {
         MemberOf(
             "小林 直樹", "コバヤシ ナオキ", "naoki@guest.example", "ja", "traveller", "applying", 1
         ),
+        MemberOf("平野 蓮", "ヒラノ レン", "ren@guest.example", "ja", "card", "applying", 0),
+        MemberOf("Noah Brown", "", "noah@guest.example", "en", "card", "checkout", 0),
         MemberOf("Grace Lee", "", "grace@guest.example", "en", "traveller", "active", 40),
         MemberOf("森 美咲", "モリ ミサキ", "misaki@guest.example", "ja", "traveller", "ending", 70),
         MemberOf(
@@ -89,7 +94,7 @@ def _offer(tx: Tx, slug: str, house_id: UUID, plan: JoinOf) -> None:
         """
         insert into membership_plans (id, facility_id, code, name_ja, name_en, price, billed_every,
             billing, monthly_quota, terms_ja, terms_en, terms_version)
-        values (:id, :house, :code, :ja, :en, :price, :every, 'desk', :quota, :terms_ja, :terms_en,
+        values (:id, :house, :code, :ja, :en, :price, :every, :billing, :quota, :terms_ja, :terms_en,
             '2026-11')
         on conflict do nothing
         """,
@@ -101,6 +106,7 @@ def _offer(tx: Tx, slug: str, house_id: UUID, plan: JoinOf) -> None:
         price=plan.price,
         every=plan.billed_every,
         quota=plan.monthly_quota,
+        billing=plan.billing,
         terms_ja=TERMS_JA,
         terms_en=TERMS_EN,
     )

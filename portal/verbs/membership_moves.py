@@ -105,7 +105,7 @@ def schedule(
         reason=ending.words,
         also={"ends_at": ends_at, "end_reason": ending.reason, "end_refusal": None},
     )
-    if membership.end_tries > 1:  # what kept it waiting would keep its end waiting, once it has come
+    if membership.end_tries > 1:  # what kept it waiting would keep its end waiting as well
         tx.run("update memberships set next_look_at = now() where id = :id", id=membership.id)
     _cancel_stays(tx, actor, membership.id, ends_at)
     tell(tx, membership.id, "membership_end_scheduled", f"{membership.id}:{membership.version}")
