@@ -94,8 +94,8 @@ def _offer(tx: Tx, slug: str, house_id: UUID, plan: JoinOf) -> None:
         """
         insert into membership_plans (id, facility_id, code, name_ja, name_en, price, billed_every,
             billing, monthly_quota, terms_ja, terms_en, terms_version)
-        values (:id, :house, :code, :ja, :en, :price, :every, :billing, :quota, :terms_ja, :terms_en,
-            '2026-11')
+        values (:id, :house, :code, :ja, :en, :price, :every, :billing, :quota, :terms_ja,
+            :terms_en, '2026-11')
         on conflict do nothing
         """,
         id=made(slug, "membership", plan.code),

@@ -116,6 +116,17 @@ REVOKED: Mapping[str, Any] = {
     "membership ended": _l("the membership that gave the stay ended"),
 }
 
+ENDINGS: Mapping[str, Any] = {
+    "self_cancel": _l("as the member wished"),
+    "force_cancel": _l("decided by the house"),
+    "application_rejected": _l("the application was rejected"),
+    "plan_retired": _l("the plan is no longer offered"),
+    "checkout_expired": _l("the first payment never came"),
+    "provider_ended": _l("at the payment provider"),
+    "end_reached": _l("the end had come"),
+}
+"""Why a membership ended, or will."""
+
 # The ground of a refused check-in, without the amounts and times of that moment.
 GATE: Mapping[str, Any] = {
     "STAY_NOT_YET_OPEN": _l("It was too early."),
@@ -196,6 +207,12 @@ def observed(word: str | None) -> str:
     status, _, errors = word.partition(":")
     told = said(OBSERVED, status)
     return f"{told} ({errors.replace(':', ', ')})" if errors else told
+
+
+def ending(told: str) -> str:
+    """The reason of an end; what a colleague wrote beside it after it."""
+    reason, colon, note = told.partition(": ")
+    return f"{said(ENDINGS, reason)}{colon}{note}"
 
 
 def who(kind: str, name: str) -> str:

@@ -91,9 +91,9 @@ def _membership() -> Row:
 
 
 def _ends(membership: Row) -> list[tuple[When, datetime]]:
-    """As `end_membership` would reckon them now; one where both are the same."""
+    """As `end_membership` would reckon them now, the earlier first; one where both are the same."""
     found = {_end(membership, when): when for when in reversed(ENDS)}
-    return [(when, at) for at, when in reversed(found.items())]
+    return [(when, at) for at, when in sorted(found.items())]
 
 
 def _end(membership: Row, when: When) -> datetime:

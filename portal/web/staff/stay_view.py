@@ -156,6 +156,8 @@ def _changed(row: Row) -> tuple[str, str]:
         return gettext("Moved to another space"), row.detail or ""
     if row.verb == "change_times":
         return gettext("Times changed"), _times(row.detail or "")
+    if row.verb == "switch_plan":
+        return gettext("On another plan"), row.detail or ""
     return gettext("Changed"), row.detail or ""
 
 
@@ -178,6 +180,8 @@ def _times(record: str) -> str:
 def _reason(row: Row) -> str:
     if row.kind == "entry_key" and row.event == "revoke_asked":
         return words.said(words.REVOKED, row.detail or "")
+    if row.kind == "membership":
+        return words.ending(row.detail or "")
     if row.kind == "entry_key" and row.detail:
         return gettext("The lock's word: %(word)s", word=words.observed(row.detail))
     return row.detail or ""
