@@ -12,6 +12,7 @@ from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Refused
 from portal.verbs import membership_money, memberships
 from sandbox.stripe.testing import StandIn, client
+from sandbox.watch import statements
 from tests.cast import GUEST, Cast
 from tests.outside import STRIPE_KEY, Owner, at_once, deliver, events, receive, recorded, work
 from tests.verbs.billing import Billed, running
@@ -603,3 +604,22 @@ def test_d11_without_items_the_old_end_is_kept_and_a_person_is_told(billed: Bill
     work(billed.worker, "inbox")
     assert billed.mirror("period_end") == known
     assert billed.owner.one("select count(*) from dead_letters where closed_at is null") == 1
+
+
+def test_each_needs_few_statements(billed: Billed) -> None:
+    """All beats of an act together, however many members the house has."""
+    _ = billed.cast.sato
+    with statements() as made:
+        billed.approve()
+    assert len(made) <= 35, made
+    billed.pay()
+    billed.hear()
+    acts: tuple[tuple[int, Any], ...] = (
+        (19, lambda: billed.end("self_cancel")),
+        (18, billed.resume),
+        (21, lambda: billed.end("force_cancel", note="test")),
+    )
+    for most, act in acts:
+        with statements() as made:
+            assert isinstance(act(), Applied)
+        assert len(made) <= most, (len(made), made)
