@@ -4,7 +4,7 @@ inbox like any delivery."""
 from datetime import datetime, timedelta
 
 from portal import inbox, log
-from portal.db import transaction
+from portal.db import Tx, transaction
 from portal.edges.errors import EdgeError
 from portal.edges.payments.port import ProviderEvent
 from portal.jobs.house import House
@@ -72,16 +72,21 @@ def _receive(event: ProviderEvent) -> int:
         )
         if known:
             return 0
-        inbox.receive(
-            tx,
-            "stripe",
-            event_id=event.id,
-            kind=event.type,
-            created=event.created,
-            payload=event.raw,
-            headers={"monban-source": "catch-up"},
-            livemode=event.livemode,
-            account=event.account,
-            api_version=event.api_version,
-        )
+        put(tx, event)
     return 1
+
+
+def put(tx: Tx, event: ProviderEvent) -> None:
+    """As the route does with a delivery."""
+    inbox.receive(
+        tx,
+        "stripe",
+        event_id=event.id,
+        kind=event.type,
+        created=event.created,
+        payload=event.raw,
+        headers={"monban-source": "catch-up"},
+        livemode=event.livemode,
+        account=event.account,
+        api_version=event.api_version,
+    )

@@ -11,6 +11,7 @@ walk goes on from where the lists were whole.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from portal import clock
@@ -71,34 +72,43 @@ def older_span(name: str, newest: datetime) -> Window:
     return Window(reached - SLICE, reached)
 
 
-class Money:
-    """`beside` is the part that has compared what is younger: whatever it has read is its own."""
+class Walk:
+    """One window of what the provider lists by when it was made. `beside` is the part that has
+    compared what is younger: whatever it has read is its own."""
 
     def __init__(
-        self,
-        name: str,
-        payments: Payments,
-        houses: Sequence[UUID],
-        window: Window,
-        beside: "Money | None" = None,
+        self, name: str, houses: Sequence[UUID], window: Window, beside: "Walk | None" = None
     ) -> None:
-        self.name, self.payments, self.houses = name, payments, houses
+        self.name, self.houses = name, houses
         self.since, self.until = window.since, window.until
         self.beside, self.read = beside, set[str]()
         self.reached: datetime | None = None
-        """From when on both lists were whole: a list cut at its bound reaches less far back."""
+        """From when on what was listed is whole: a list cut at its bound reaches less far back."""
+
+    @property
+    def later(self) -> datetime | None:
+        return self.until + OVERLAP if self.until else None
+
+    @property
+    def others(self) -> Collection[str]:
+        return self.beside.read if self.beside else ()
+
+
+class Money(Walk):
+    def __init__(self, payments: Payments, *walk: Any) -> None:
+        super().__init__(*walk)
+        self.payments = payments
 
     def __call__(self) -> Sequence[Look]:
         began = clock.now()
-        later = self.until + OVERLAP if self.until else None
-        intents = self.payments.intents_since(self.since, later)
-        refunds = self.payments.refunds_since(self.since, later)
+        intents = self.payments.intents_since(self.since, self.later)
+        refunds = self.payments.refunds_since(self.since, self.later)
         whole = max(intents.since, refunds.since)
         if self.until is not None and whole >= self.until:
             raise Unreachable("one day's payments are too many to read", code="list_too_long")
         self.reached, self.read = whole, {one.id for one in intents.rows}
         self.read |= {one.id for one in refunds.rows}
-        other = self.beside.read if self.beside else set[str]()
+        other = self.others
         intents = Listed([one for one in intents.rows if one.id not in other], intents.since)
         refunds = Listed([one for one in refunds.rows if one.id not in other], refunds.since)
         until = self.until or began - YOUNG

@@ -5,13 +5,13 @@ older, as it does with money. Each is read by itself as well, at every end of it
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from portal import clock
 from portal.db import Tx, transaction
 from portal.edges.billing.port import Billing, Subscription
-from portal.jobs.compare_money import OVERLAP, PAGE, YOUNG, Window
+from portal.jobs.compare_money import PAGE, YOUNG, Walk
 from portal.policies import divergences as policy
 from portal.policies.divergences import OurSubscription, Span, TheirSubscription
 from portal.verbs.divergences import Look
@@ -19,29 +19,16 @@ from portal.verbs.divergences import Look
 KINDS = ("subscription_not_here", "subscription_not_there", "subscription_differs")
 
 
-class Subscriptions:
-    """`beside` is the part that has compared what is younger: whatever it has read is its own."""
-
-    def __init__(
-        self,
-        name: str,
-        billing: Billing,
-        houses: Sequence[UUID],
-        window: Window,
-        beside: "Subscriptions | None" = None,
-    ) -> None:
-        self.name, self.billing, self.houses = name, billing, houses
-        self.since, self.until = window.since, window.until
-        self.beside, self.read = beside, set[str]()
-        self.reached: datetime | None = None
-        """From when on the list was whole."""
+class Subscriptions(Walk):
+    def __init__(self, billing: Billing, *walk: Any) -> None:
+        super().__init__(*walk)
+        self.billing = billing
 
     def __call__(self) -> Sequence[Look]:
         began = clock.now()
-        later = self.until + OVERLAP if self.until else None
-        told = self.billing.subscriptions_since(self.since, later)
+        told = self.billing.subscriptions_since(self.since, self.later)
         self.reached, self.read = told.since, {one.id for one in told.rows}
-        other = self.beside.read if self.beside else set[str]()
+        other = self.others
         rows = [one for one in told.rows if one.id not in other]
         span = Span(told.since, self.until or began - YOUNG)
         return [look for house in self.houses for look in _of(house, rows, span, other)]

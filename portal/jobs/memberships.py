@@ -1,12 +1,13 @@
 """Ends whose time has come, what they must still prove, members of plans that are retired, and what
 the provider is to be asked of memberships that it bills."""
 
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from portal import log
 from portal.db import SYSTEM, Row, transaction
 from portal.jobs.house import House
-from portal.outcome import Refused
+from portal.outcome import Outcome, Refused
 from portal.verbs import billing_legs, membership_plans, membership_proofs, subscription_answers
 from portal.verbs.desk import Desk
 from portal.verbs.membership_end import Ending, end_membership
@@ -28,50 +29,49 @@ def resolve_due(house: House) -> int:
     """Acts at the provider whose end nobody knows. Returns how many are settled now."""
     with transaction(None) as tx:
         due = tx.rows("select id, facility_id from legs_to_read(:batch)", batch=BATCH)
-    settled = 0
-    for row in due:
-        try:
-            said = billing_legs.resolve(house.desk(row.facility_id), row.id)
-        except Exception:  # one that cannot be read holds up no other
-            logger.exception("leg_unread", leg=str(row.id))
-        else:
-            settled += said.status == "applied"
-            logger.info("leg_read", leg=str(row.id), code=said.code)
-    return settled
+    return _applied(
+        "leg_read", due, lambda row: billing_legs.resolve(house.desk(row.facility_id), row.id)
+    )
 
 
 def read_due(house: House) -> int:
     """Subscriptions that an event left open, or that should have been heard of by now."""
     with transaction(None) as tx:
         due = tx.rows(
-            "select membership_id, facility_id from subscriptions_to_read(:batch)", batch=BATCH
+            "select membership_id as id, facility_id from subscriptions_to_read(:batch)",
+            batch=BATCH,
         )
-    read = 0
-    for row in due:
-        try:
-            said = subscription_answers.read(house.desk(row.facility_id), row.membership_id)
-        except Exception:  # one that cannot be read holds up no other
-            logger.exception("subscription_unread", membership=str(row.membership_id))
-        else:
-            read += said.status == "applied"
-            logger.info("subscription_read", membership=str(row.membership_id), code=said.code)
-    return read
+    return _applied(
+        "subscription_read",
+        due,
+        lambda row: subscription_answers.read(house.desk(row.facility_id), row.id),
+    )
 
 
 def end_due(house: House) -> int:
+    """Ends that have come, and checkouts that nobody has paid."""
     with transaction(None) as tx:
         due = tx.rows("select id, facility_id from memberships_to_end(:batch)", batch=BATCH)
-    ended = 0
+
+    def end(row: Row) -> Outcome:
+        desk = house.desk(row.facility_id)
+        return end_membership(desk, SYSTEM, row.id, _why(desk, row.id))
+
+    return _applied("membership_end_reached", due, end)
+
+
+def _applied(what: str, due: Sequence[Row], do: Callable[[Row], Outcome]) -> int:
+    """How many of them moved. One that cannot be done holds up no other."""
+    moved = 0
     for row in due:
         try:
-            desk = house.desk(row.facility_id)
-            said = end_membership(desk, SYSTEM, row.id, _why(desk, row.id))
-        except Exception:  # one that cannot be ended holds up no other
-            logger.exception("membership_not_ended", membership=str(row.id))
+            said = do(row)
+        except Exception:
+            logger.exception(f"{what}_failed", row=str(row.id))
         else:
-            ended += said.status == "applied"
-            logger.info("membership_end_reached", membership=str(row.id), code=said.code)
-    return ended
+            moved += said.status == "applied"
+            logger.info(what, row=str(row.id), code=said.code)
+    return moved
 
 
 def _why(desk: Desk, membership_id: UUID) -> Ending:

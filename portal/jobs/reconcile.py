@@ -75,14 +75,14 @@ def reconcile(far: Providers, settle: float = SETTLES_SECONDS) -> Told:
 def _parts(far: Providers, houses: Sequence[UUID]) -> Iterator[Part]:
     """What everybody shares is first; then doors, those looked at longest ago before the rest.
     Each is read before the next is made: the older money begins where the recent was whole."""
-    recent = Money("money", far.payments, houses, recent_span())
+    recent = Money(far.payments, "money", houses, recent_span())
     yield recent
     older = older_span("money before", recent.reached or recent.since)
-    yield Money("money before", far.payments, houses, older, beside=recent)
-    billed = Subscriptions("subscriptions", far.billing, houses, recent_span())
+    yield Money(far.payments, "money before", houses, older, recent)
+    billed = Subscriptions(far.billing, "subscriptions", houses, recent_span())
     yield billed
     before = older_span("subscriptions before", billed.reached or billed.since)
-    yield Subscriptions("subscriptions before", far.billing, houses, before, beside=billed)
+    yield Subscriptions(far.billing, "subscriptions before", houses, before, billed)
     if far.mail_archive is not None:
         yield Mail(far.mail_archive, houses)
     for facility_id, door in due_doors(houses):

@@ -241,14 +241,15 @@ def _subscribe(desk: Desk, leg: BillingLeg) -> Answer:
         membership = tx.get(Membership, leg.membership_id)
     if membership is None:
         raise Rejected("the membership is gone")
+    key = str(leg.id)
     try:
-        customer_id = _customer(desk, membership.member_id)
-        price_id = price_of(desk, membership.plan_id)
+        customer_id = _customer(desk, membership.member_id, key)
+        price_id = price_of(desk, membership.plan_id, key)
     except Unknown as fault:
-        # Neither bills anybody; both are asked for again under the same key.
+        # Neither bills anybody. Should one have been made, it is never used.
         raise Unreachable("the customer or the price could not be made") from fault
     first = desk.billing.subscribe(
-        key=str(leg.id),
+        key=key,
         customer_id=customer_id,
         price_id=price_id,
         metadata={"membership_id": str(membership.id), "facility": str(membership.facility_id)},
@@ -268,8 +269,9 @@ def _with_bill(desk: Desk, first: FirstPayment) -> Answer:
     return Answer.of(first.subscription, Bill(invoice_id, intent, first=True))
 
 
-def _customer(desk: Desk, member_id: UUID) -> str:
-    """Who the member is there; one for all their memberships."""
+def _customer(desk: Desk, member_id: UUID, key: str) -> str:
+    """Who the member is there; one for all their memberships. The key is that of the act: the
+    provider would repeat a fault under one key for a day."""
     with desk.transaction() as tx:
         member = tx.row(
             """
@@ -283,7 +285,7 @@ def _customer(desk: Desk, member_id: UUID) -> str:
     if member.customer_id is not None:
         return str(member.customer_id)
     made = desk.billing.create_customer(
-        key=f"customer:{member.id}",
+        key=f"customer:{key}",
         name=member.name,
         email=member.email or "",
         metadata={"member_id": str(member.id), "facility": str(desk.facility_id)},
@@ -298,7 +300,7 @@ def _customer(desk: Desk, member_id: UUID) -> str:
     return (kept and kept.customer_id) or made
 
 
-def price_of(desk: Desk, plan_id: UUID) -> str:
+def price_of(desk: Desk, plan_id: UUID, key: str) -> str:
     """What the plan costs there, as it is sold now; made once for each price."""
     with desk.transaction() as tx:
         plan = tx.get(MembershipPlan, plan_id)
@@ -309,7 +311,7 @@ def price_of(desk: Desk, plan_id: UUID) -> str:
     if plan.price_id is not None and plan.price_id_for == wanted:
         return plan.price_id
     made = desk.billing.create_price(
-        key=f"price:{plan.id}:{wanted}",
+        key=f"price:{key}",
         name=plan.name_ja,
         amount=plan.price,
         currency=currency,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy.exc import IntegrityError
 
@@ -119,7 +119,7 @@ def switch_plan(desk: Desk, actor: Actor, membership_id: UUID, plan_id: UUID, se
     if not isinstance(asked, dict):
         return asked
     try:
-        wish = {**asked, "price": billing_legs.price_of(desk, plan_id)}
+        wish = {**asked, "price": billing_legs.price_of(desk, plan_id, str(uuid4()))}
     except EdgeError:
         return Refused(Code.BILLING_UNAVAILABLE)
     with desk.transaction() as tx:

@@ -110,8 +110,8 @@ def _record(
     if at < known.told_at:
         return Noop(Code.SUBSCRIPTION_ALREADY_KNOWN, subject=membership_id)
     if billing_legs.settle_by_word(tx, membership_id, told, at) is None:
-        mirror.write(tx, membership_id, told, at)
         mirror.follow(tx, PROVIDER, membership_id, told)
+    mirror.write(tx, membership_id, told, at, whole=True)
     return Applied(Code.SUBSCRIPTION_RECORDED, to=told.status, subject=membership_id)
 
 

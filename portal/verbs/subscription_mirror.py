@@ -36,8 +36,11 @@ def of(tx: Tx, membership_id: UUID) -> Row | None:
     )
 
 
-def write(tx: Tx, membership_id: UUID, told: Subscription, at: datetime) -> None:
-    """As told `at`. Whoever asks has settled that it is no earlier word."""
+def write(
+    tx: Tx, membership_id: UUID, told: Subscription, at: datetime, *, whole: bool = False
+) -> None:
+    """As told `at`. Whoever asks has settled that it is no earlier word. Only a `whole` reading, of
+    its invoices and payments too, ends a wait for one: what else is told may come in between."""
     tx.run(
         """
         insert into subscription_mirror (membership_id, facility_id, subscription_id, customer_id,
@@ -56,7 +59,9 @@ def write(tx: Tx, membership_id: UUID, told: Subscription, at: datetime) -> None
             ends_at = excluded.ends_at, ended_at = excluded.ended_at,
             trial_end = excluded.trial_end, paused = excluded.paused,
             resumes_at = excluded.resumes_at, latest_invoice_id = excluded.latest_invoice_id,
-            told_at = excluded.told_at, reads = 0, next_read_at = excluded.next_read_at
+            told_at = excluded.told_at, reads = 0, next_read_at = case
+                when :whole then excluded.next_read_at
+                else least(subscription_mirror.next_read_at, excluded.next_read_at) end
         """,
         membership_id=membership_id,
         facility_id=tx.facility_id,
@@ -77,6 +82,7 @@ def write(tx: Tx, membership_id: UUID, told: Subscription, at: datetime) -> None
         resumes_at=told.resumes_at,
         latest_invoice_id=told.latest_invoice_id,
         told_at=at,
+        whole=whole,
         over=told.over,
         unpaid=told.status in ("incomplete", "past_due", "unpaid"),
         unpaid_read=UNPAID_READ,

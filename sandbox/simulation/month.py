@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 import stripe as sdk
 
-from portal import clock, inbox
+from portal import clock
 from portal.db import transaction
 from portal.edges.payments.port import ProviderEvent
 from portal.jobs import catch_up, drain
@@ -156,18 +156,7 @@ DUE = (
 
 def _receive(event: ProviderEvent) -> None:
     with transaction(None) as tx:
-        inbox.receive(
-            tx,
-            "stripe",
-            event_id=event.id,
-            kind=event.type,
-            created=event.created,
-            payload=event.raw,
-            headers={},
-            livemode=event.livemode,
-            account=event.account,
-            api_version=event.api_version,
-        )
+        catch_up.put(tx, event)
 
 
 # What people do ---------------------------------------------------------------------------------

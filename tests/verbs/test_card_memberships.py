@@ -623,3 +623,26 @@ def test_each_needs_few_statements(billed: Billed) -> None:
         with statements() as made:
             assert isinstance(act(), Applied)
         assert len(made) <= most, (len(made), made)
+
+
+def test_what_is_told_in_between_does_not_make_it_forget_to_look_for_a_payment(
+    billed: Billed,
+) -> None:
+    """The invoice is heard of, then the end; nobody has read yet what paid the invoice."""
+    running(billed)
+    billed.pass_time(days=32)
+    deliver(billed.worker, "invoice.paid")
+    assert isinstance(billed.end("force_cancel", note="test"), Applied)
+    deliver(billed.worker, "customer.subscription.updated", "customer.subscription.deleted")
+    work(billed.worker, "memberships")
+    assert billed.owner.one("select count(*) from payments where succeeded_at is not null") == 2
+    assert sum(amount for _, amount in billed.folio()) == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/customers", "/v1/prices"])
+def test_a_fault_that_the_provider_repeats_under_its_key_is_not_met_again(
+    billed: Billed, path: str
+) -> None:
+    billed.stripe.fault("error_500_after", path=path)
+    assert billed.approve() == Refused(Code.BILLING_UNAVAILABLE)
+    assert isinstance(billed.approve(), Applied)
