@@ -144,6 +144,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "SUBSCRIPTION_RECORDED": (APPLIED, _l("What the provider says of billing is recorded.")),
     "SUBSCRIPTION_ALREADY_KNOWN": (NOOP, _l("The provider says nothing new about billing.")),
     "SUBSCRIPTION_NOT_YET": (REFUSED, _l("The provider is still being asked to bill this.")),
+    "SUBSCRIPTION_NOT_THERE": (
+        REFUSED,
+        _l("The provider bills nobody for this membership. End it now, or bill it anew."),
+    ),
     "SUBSCRIPTION_NOT_OURS": (
         REFUSED,
         _l("The provider bills this membership a second time, which nobody here asked for."),

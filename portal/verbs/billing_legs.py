@@ -43,6 +43,11 @@ ONE_OPEN = "uq_billing_legs_one_open"
 LEASE = timedelta(seconds=60)
 """For the process that asks. Should it die, the sweep reads what became of it."""
 
+NO_SUCH = "resource_missing"
+"""The provider's own word that it has no such thing. Any other refusal proves nothing."""
+
+ENDS = ("end_now", "abandon_checkout")
+
 LANDED = timedelta(minutes=2)
 """After this long a request whose answer was lost has been carried out or never will be."""
 
@@ -100,6 +105,8 @@ def run(desk: Desk, leg_id: UUID) -> Outcome:
     except Unknown as fault:
         return _lost(desk, leg, fault)
     except (Unreachable, Rejected) as fault:
+        if fault.code == NO_SUCH and leg.kind in ENDS:
+            return _nothing_to_end(desk, leg)
         return _not_done(desk, leg, fault)
     with desk.transaction() as tx:
         return settle(tx, leg_id, answer)
@@ -344,6 +351,19 @@ def _lost(desk: Desk, leg: BillingLeg, fault: EdgeError) -> Outcome:
         )
         tx.ring("memberships")
     return Refused(Code.BILLING_UNKNOWN)
+
+
+def _nothing_to_end(desk: Desk, leg: BillingLeg) -> Outcome:
+    """The provider bills nobody for it, so the end is ours alone."""
+    with desk.transaction() as tx:
+        membership = moves.held(tx, leg.membership_id)
+        if membership is None or membership.state == "ended":
+            return Noop(Code.MEMBERSHIP_ALREADY_ENDED, subject=leg.membership_id)
+        mirror.lose(tx, membership.id)
+        actor = Actor(cast("Any", leg.actor_kind), leg.actor_id, leg.actor_name)
+        said = moves.end(tx, actor, membership, Ending(leg.wish["reason"], note=leg.wish["note"]))
+        _close(tx, leg.id, "done")
+    return said
 
 
 def _not_done(desk: Desk, leg: BillingLeg, fault: EdgeError) -> Outcome:

@@ -146,7 +146,7 @@ def resolve(desk: Desk, actor: Actor, divergence_id: UUID) -> Outcome:
 _VERBS: dict[str, Callable[[Desk, Actor, Divergence], Outcome]] = {
     "payment_not_here": money_differences.only_a_person,
     "subscription_not_here": money_differences.only_a_person,
-    "subscription_not_there": subscription_differences.ask,
+    "subscription_not_there": subscription_differences.ask_lost,
     "subscription_differs": subscription_differences.ask,
     "payment_not_there": money_differences.ask_lost_payment,
     "payment_differs": money_differences.ask_payment,

@@ -96,6 +96,26 @@ def write(
     )
 
 
+def rename(tx: Tx, membership_id: UUID, subscription_id: str) -> None:
+    tx.run(
+        "update subscription_mirror set subscription_id = :subscription where membership_id = :id",
+        subscription=subscription_id,
+        id=membership_id,
+    )
+
+
+def lose(tx: Tx, membership_id: UUID) -> None:
+    """The provider itself has no such subscription: nothing is billed under it."""
+    tx.run(
+        """
+        update subscription_mirror
+        set status = 'canceled', ended_at = now(), ends_at = now(), next_read_at = null
+        where membership_id = :id
+        """,
+        id=membership_id,
+    )
+
+
 def read_soon(tx: Tx, membership_id: UUID) -> None:
     """What was heard cannot be ordered, or speaks of more than it holds: the provider is asked."""
     tx.run(

@@ -10,7 +10,7 @@ from flask import Flask
 
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Refused
-from portal.verbs import membership_money, memberships
+from portal.verbs import divergences, membership_money, memberships
 from sandbox.stripe.testing import StandIn, client
 from sandbox.watch import statements
 from tests.cast import GUEST, Cast
@@ -645,3 +645,32 @@ def test_a_fault_that_the_provider_repeats_under_its_key_is_not_met_again(
     billed.stripe.fault("error_500_after", path=path)
     assert billed.approve() == Refused(Code.BILLING_UNAVAILABLE)
     assert isinstance(billed.approve(), Applied)
+
+
+def lost(billed: Billed) -> None:
+    """Our row knows it by an id that the provider never gave."""
+    billed.owner.run("update subscription_mirror set subscription_id = 'sub_never_was'")
+
+
+def test_one_that_the_provider_has_under_another_id_is_found_by_its_name(billed: Billed) -> None:
+    running(billed)
+    lost(billed)
+    row = billed.owner.one(
+        "insert into divergences (facility_id, kind, subject, membership_id)"
+        " values (%s, 'subscription_not_there', %s, %s) returning id",
+        billed.joined.facility_id,
+        str(billed.id),
+        billed.id,
+    )
+    said = divergences.resolve(billed.desk, billed.cast.sato.actor, row)
+    assert isinstance(said, Applied), said
+    assert billed.mirror("subscription_id") == billed.there["id"]
+
+
+def test_one_that_the_provider_does_not_have_can_still_be_ended(billed: Billed) -> None:
+    running(billed)
+    lost(billed)
+    assert isinstance(billed.end("force_cancel", note="test"), Applied)
+    assert billed.state == "ended"
+    assert billed.mirror("status") == "canceled"
+    assert billed.letters().count("membership_ended") == 1
