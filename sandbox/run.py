@@ -71,12 +71,12 @@ class House:
             self.keep(mail, SMTP_URL=mail.also["smtp"], MAIL_ARCHIVE_URL=mail.url)
         if "SEAM_API_KEY" not in self.given:
             doors = [f"--device={device_id}={name}" for device_id, name in DEVICES.items()]
-            key = ("--api-key", self.env["SEAM_API_KEY"])
+            key = (f"--api-key={self.env['SEAM_API_KEY']}",)
             self.stand_in("seam", 8002, "SEAM_ENDPOINT", *doors, *key, *self.told_back("seam"))
         if "STRIPE_SECRET_KEY" not in self.given:
             self.stand_in("stripe", 8001, "STRIPE_API_BASE", *self.told_back("stripe"))
         if "LINE_CHANNEL_TOKEN" not in self.given:
-            token = ("--token", self.env["LINE_CHANNEL_TOKEN"])
+            token = (f"--token={self.env['LINE_CHANNEL_TOKEN']}",)  # it may begin with a dash
             self.stand_in("line", 8003, "LINE_API_BASE", *token)
 
     def stand_in(self, name: str, usual: int, setting: str, *args: str) -> None:

@@ -128,11 +128,12 @@ class Books:
         return told["open"] == told["unread"] == told["exit"] == 0 and bool(told["doors"])
 
     def listen(self, on: bool) -> None:
-        """Whether the portal hears of what happens: of a difference it does not. Nor does it just
-        now ask after a key, which it does every quarter of an hour."""
+        """Whether the portal hears of what happens: of a difference it does not. Nor does it ask
+        after a key until it hears again; what it has missed in between it asks for at once."""
         self.house.stripe.post("webhooks", paused=not on)
         self.house.seam.post("webhooks", mode="deliver" if on else "drop")
-        self.house.as_owner("update entry_keys set next_poll_at = now() + interval '15 minutes'")
+        pause = "0 minutes" if on else "15 minutes"
+        self.house.as_owner(f"update entry_keys set next_poll_at = now() + interval '{pause}'")
 
     # What is planted ---------------------------------------------------------------------------
 
