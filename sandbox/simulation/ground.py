@@ -114,8 +114,8 @@ def opened() -> Iterator[Ground]:
 def _ground(app: Flask, stripe: StandIn, owner: psycopg.Connection) -> Ground:
     mail, nobody = Mailbox(), cast("Any", None)
     held = Providers(
-        payments=StripePayments(KEY, api_base=stripe.base, connect_seconds=1, read_seconds=2),
-        billing=StripeBilling(KEY, api_base=stripe.base, connect_seconds=1, read_seconds=2),
+        payments=StripePayments(KEY, api_base=stripe.base, connect_seconds=5, read_seconds=60),
+        billing=StripeBilling(KEY, api_base=stripe.base, connect_seconds=5, read_seconds=60),
         locks=nobody,
     )
     settings = app.extensions["monban.config"]
