@@ -125,7 +125,9 @@ def resolve(desk: Desk, leg_id: UUID) -> Outcome:
             return _never_done(desk, leg, answer)
     except Unknown as fault:
         return _lost(desk, leg, fault)
-    except (Unreachable, Rejected):
+    except (Unreachable, Rejected) as fault:
+        if fault.code == NO_SUCH and leg.kind in ENDS:
+            return _nothing_to_end(desk, leg)
         return Refused(Code.BILLING_UNAVAILABLE)
     with desk.transaction() as tx:
         return settle(tx, leg_id, answer)

@@ -137,6 +137,40 @@ def an_end_unheard(stage: Stage) -> Given:
     return given
 
 
+def one_that_is_lost_there(stage: Stage) -> Given:
+    """The provider has no subscription of the id that we know."""
+    given = one_that_runs(stage)
+    stage.owner.run(
+        "update subscription_mirror set subscription_id = 'sub_never_was',"
+        " created_at = created_at - interval '10 minutes'"
+    )
+    return given
+
+
+def one_under_another_id(stage: Stage) -> Given:
+    """The same, and a comparison has written it down."""
+    given = one_that_is_lost_there(stage)
+    stage.owner.run(
+        "insert into divergences (facility_id, kind, subject, membership_id)"
+        " select facility_id, 'subscription_not_there', id::text, id from memberships"
+    )
+    return given | {"divergence": stage.owner.one("select id from divergences")}
+
+
+def one_that_is_there_no_more(stage: Stage) -> Given:
+    given = one_that_is_lost_there(stage)
+    provider = client(stage.stripe.base, STRIPE_KEY)
+    provider.subscriptions.cancel(_there(stage)["id"])
+    return given
+
+
+def a_checkout_of_a_retired_plan(stage: Stage) -> Given:
+    """It is not ended while its first payment is open: that is kept, for the plan's page."""
+    given = a_checkout(stage)
+    stage.owner.run("update membership_plans set sold = false, retired_at = now()")
+    return given
+
+
 def an_end_with_an_open_invoice(stage: Stage) -> Given:
     given = one_behind(stage)
     membership: Any = given["membership"]

@@ -94,16 +94,18 @@ class World:
         return [paid, inside]
 
     def _members(self, house: HouseOf, guest: dict[str, Any]) -> list[Joined]:
-        """Somebody who applies, somebody who has joined, somebody who will leave, one who left."""
+        """One who applies, one who has joined, one who will leave, one who left, one to pay."""
         cast = self.front.cast
         plan = cast.offer("monthly", "月会員", "Monthly", house=house)
         made = [
             cast.apply(plan, {**guest, "email": f"{number}.{guest['email']}"}, house=house)
             for number in range(4)
         ]
+        by_card = cast.offer("card", "カード会員", "By card", house=house, billing="card")
+        made.append(cast.apply(by_card, guest, house=house))
         for joined in made[1:]:
-            with cast.transaction(house.id) as tx:
-                memberships.approve(tx, cast.sato.actor, joined.id, 1)
+            with self.front.app.app_context():
+                memberships.approve(self.front.desk(house), cast.sato.actor, joined.id, 1)
         for joined, ending in ((made[2], Ending("self_cancel")), (made[3], Ending("force_cancel"))):
             with self.front.app.app_context():
                 end_membership(self.front.desk(house), cast.sato.actor, joined.id, ending)

@@ -37,5 +37,11 @@ ACTS = (
     resolving("mail in doubt arrived", differences.a_mail_in_doubt_that_arrived),
     resolving("mail given up arrived", differences.a_mail_given_up_that_arrived),
     resolving("billed otherwise", billing.an_end_unheard),
+    asking(
+        "divergences.resolve billed under another id",
+        billing.one_under_another_id,
+        divergences.resolve,
+        "divergence",
+    ),
     resolving("mail lost", differences.a_mail_that_the_server_lost),
 )

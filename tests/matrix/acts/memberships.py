@@ -86,6 +86,13 @@ ACTS = (
     end("by card, with the month", billing.one_that_runs, "self_cancel"),
     end("by card, now", billing.one_that_runs, "force_cancel"),
     end("given up", billing.a_checkout, "self_cancel"),
+    end("lost there", billing.one_that_is_there_no_more, "force_cancel"),
+    job(
+        "drain memberships of a plan, refused",
+        billing.a_checkout_of_a_retired_plan,
+        drain.drain,
+        "memberships",
+    ),
     end("by card, rejected", billing.an_application, "application_rejected"),
     event("declined renewal heard", billing.declined_and_unheard),
     asking("membership_money.pay", billing.one_behind, membership_money.pay, "membership"),
