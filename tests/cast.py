@@ -338,7 +338,7 @@ class Cast:
         wanted = memberships.Application(
             form_key=more.pop("form_key", uuid4()),
             plan_id=plan or self.monthly,
-            seen=1,
+            seen=more.pop("seen", 1),
             guest=guests.NewGuest(**(guest or self.hanako)),
             confirmation={"price": 9800},
         )

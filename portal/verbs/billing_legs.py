@@ -55,6 +55,19 @@ Wish = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What is charged for each month or year, in the smallest unit."""
+
+    amount: int
+    currency: str
+    every: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.amount} {self.currency} a {self.every}"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the provider holds now; of a subscription that waits for money, with what pays it."""
 
@@ -253,7 +266,8 @@ def _subscribe(desk: Desk, leg: BillingLeg) -> Answer:
     key = str(leg.id)
     try:
         customer_id = _customer(desk, membership.member_id, key)
-        price_id = price_of(desk, membership.plan_id, key)
+        agreed = Price(membership.price, membership.currency, membership.billed_every)
+        price_id = price_of(desk, membership.plan_id, agreed, key)
     except Unknown as fault:
         # Neither bills anybody. Should one have been made, it is never used.
         raise Unreachable("the customer or the price could not be made") from fault
@@ -309,29 +323,28 @@ def _customer(desk: Desk, member_id: UUID, key: str) -> str:
     return (kept and kept.customer_id) or made
 
 
-def price_of(desk: Desk, plan_id: UUID, key: str) -> str:
-    """What the plan costs there, as it is sold now; made once for each price."""
+def price_of(desk: Desk, plan_id: UUID, agreed: Price, key: str) -> str:
+    """The price there of what was agreed to, which need not be what the plan costs by now. The last
+    one that was made of a plan is used again."""
     with desk.transaction() as tx:
         plan = tx.get(MembershipPlan, plan_id)
-        currency = tx.scalar("select currency from facilities where id = :id", id=tx.facility_id)
     if plan is None:
         raise Rejected("the plan is gone")
-    wanted = f"{plan.price} {currency} a {plan.billed_every}"
-    if plan.price_id is not None and plan.price_id_for == wanted:
+    if plan.price_id is not None and plan.price_id_for == agreed.words:
         return plan.price_id
     made = desk.billing.create_price(
         key=f"price:{key}",
         name=plan.name_ja,
-        amount=plan.price,
-        currency=currency,
-        interval=cast("Any", plan.billed_every),
+        amount=agreed.amount,
+        currency=agreed.currency,
+        interval=cast("Any", agreed.every),
         metadata={"plan_id": str(plan.id), "facility": str(desk.facility_id)},
     )
     with desk.transaction() as tx:
         tx.run(
             "update membership_plans set price_id = :price, price_id_for = :wanted where id = :id",
             price=made,
-            wanted=wanted,
+            wanted=agreed.words,
             id=plan_id,
         )
     return made

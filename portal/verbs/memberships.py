@@ -16,6 +16,7 @@ from portal.move import create as create_row
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.verbs import billing_legs, guests
 from portal.verbs import membership_moves as moves
+from portal.verbs.billing_legs import Price
 from portal.verbs.desk import Desk
 from portal.verbs.guests import NewGuest
 
@@ -118,16 +119,21 @@ def switch_plan(desk: Desk, actor: Actor, membership_id: UUID, plan_id: UUID, se
         asked = _switchable(tx, membership_id, plan_id, seen)
     if not isinstance(asked, dict):
         return asked
+    agreed = Price(asked["amount"], asked["currency"], asked["every"])
     try:
-        wish = {**asked, "price": billing_legs.price_of(desk, plan_id, str(uuid4()))}
+        price_id = billing_legs.price_of(desk, plan_id, agreed, str(uuid4()))
     except EdgeError:
         return Refused(Code.BILLING_UNAVAILABLE)
     with desk.transaction() as tx:
         again = _switchable(tx, membership_id, plan_id, seen)
+        if not isinstance(again, dict):
+            return again
+        if again != asked:
+            return Refused(Code.PLAN_CHANGED)
         membership = moves.held(tx, membership_id)
-        if not isinstance(again, dict) or membership is None:
-            return again if not isinstance(again, dict) else Refused(Code.NOT_FOUND)
-        decided = billing_legs.begin(tx, actor, membership, "switch", {**wish, **again})
+        if membership is None:
+            return Refused(Code.NOT_FOUND)
+        decided = billing_legs.begin(tx, actor, membership, "switch", {**again, "price": price_id})
     return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
 
 
@@ -163,6 +169,7 @@ def _switchable(tx: Tx, membership_id: UUID, plan_id: UUID, seen: int) -> Outcom
     return {
         "plan": str(plan_id),
         "amount": int(plan.price),
+        "currency": membership.currency,
         "every": plan.billed_every,
         "from": plan.was,
     }

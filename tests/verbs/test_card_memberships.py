@@ -674,3 +674,22 @@ def test_one_that_the_provider_does_not_have_can_still_be_ended(billed: Billed) 
     assert billed.state == "ended"
     assert billed.mirror("status") == "canceled"
     assert billed.letters().count("membership_ended") == 1
+
+
+def test_what_was_agreed_to_is_billed_though_the_plan_costs_more_by_now(billed: Billed) -> None:
+    billed.owner.run("update membership_plans set price = 12800, version = version + 1")
+    running(billed)
+    assert billed.there["items"]["data"][0]["price"]["unit_amount"] == 9800
+    assert billed.owner.one("select price from memberships") == 9800
+    assert billed.owner.one("select amount from payments") == 9800
+
+
+def test_the_next_one_is_billed_what_it_costs_by_then(billed: Billed) -> None:
+    running(billed)
+    billed.owner.run("update membership_plans set price = 12800, version = version + 1")
+    plan = billed.owner.one("select plan_id from memberships")
+    guest = {**billed.cast.emma, "email": "next@guest.example"}
+    joined = billed.cast.apply(plan, guest, seen=2)
+    later = replace(billed, joined=joined)
+    later.approve()
+    assert later.there["items"]["data"][0]["price"]["unit_amount"] == 12_800
