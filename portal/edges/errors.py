@@ -4,6 +4,9 @@
 lost; only asking it again can tell. `Rejected`: it answered no.
 """
 
+NO_SUCH = "resource_missing"
+"""The card provider's own word that it has no such thing. Any other refusal proves nothing."""
+
 
 class EdgeError(Exception):
     """`code` is the provider's own short code where it gave one; never a secret."""

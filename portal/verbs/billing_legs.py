@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from portal import clock
 from portal.db import Actor, Row, Tx, violated
 from portal.edges.billing.port import FirstPayment, Subscription
-from portal.edges.errors import EdgeError, Rejected, Unknown, Unreachable
+from portal.edges.errors import NO_SUCH, EdgeError, Rejected, Unknown, Unreachable
 from portal.edges.payments.port import Intent
 from portal.log import request_id
 from portal.machines.membership import MACHINE, State
@@ -36,20 +36,12 @@ from portal.verbs import subscription_mirror as mirror
 from portal.verbs.desk import Desk
 from portal.verbs.membership_money import Bill
 from portal.verbs.membership_moves import Ending
-from portal.verbs.payment_answers import PROVIDER
+from portal.verbs.payment_answers import LANDED, PROVIDER
 
 ONE_OPEN = "uq_billing_legs_one_open"
 
 LEASE = timedelta(seconds=60)
 """For the process that asks. Should it die, the sweep reads what became of it."""
-
-NO_SUCH = "resource_missing"
-"""The provider's own word that it has no such thing. Any other refusal proves nothing."""
-
-ENDS = ("end_now", "abandon_checkout")
-
-LANDED = timedelta(minutes=2)
-"""After this long a request whose answer was lost has been carried out or never will be."""
 
 Wish = Mapping[str, Any]
 
@@ -118,7 +110,7 @@ def run(desk: Desk, leg_id: UUID) -> Outcome:
     except Unknown as fault:
         return _lost(desk, leg, fault)
     except (Unreachable, Rejected) as fault:
-        if fault.code == NO_SUCH and leg.kind in ENDS:
+        if fault.code == NO_SUCH and _is_a_persons_end(leg):
             return _nothing_to_end(desk, leg)
         return _not_done(desk, leg, fault)
     with desk.transaction() as tx:
@@ -139,7 +131,7 @@ def resolve(desk: Desk, leg_id: UUID) -> Outcome:
     except Unknown as fault:
         return _lost(desk, leg, fault)
     except (Unreachable, Rejected) as fault:
-        if fault.code == NO_SUCH and leg.kind in ENDS:
+        if fault.code == NO_SUCH and _is_a_persons_end(leg):
             return _nothing_to_end(desk, leg)
         return Refused(Code.BILLING_UNAVAILABLE)
     with desk.transaction() as tx:
@@ -368,8 +360,14 @@ def _lost(desk: Desk, leg: BillingLeg, fault: EdgeError) -> Outcome:
     return Refused(Code.BILLING_UNKNOWN)
 
 
+def _is_a_persons_end(leg: BillingLeg) -> bool:
+    """What the provider does not have may be another account's, where it goes on being billed: so
+    only whoever ends it now, and answers for it, ends what is not there. No sweep does."""
+    return leg.kind == "end_now" and leg.wish["reason"] == "force_cancel"
+
+
 def _nothing_to_end(desk: Desk, leg: BillingLeg) -> Outcome:
-    """The provider bills nobody for it, so the end is ours alone."""
+    """The provider has no such subscription, so the end is ours alone."""
     with desk.transaction() as tx:
         membership = moves.held(tx, leg.membership_id)
         if membership is None or membership.state == "ended":

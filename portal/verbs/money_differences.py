@@ -4,7 +4,7 @@ from uuid import UUID
 
 from portal import ledger
 from portal.db import Actor, Tx
-from portal.edges.errors import Rejected
+from portal.edges.errors import NO_SUCH, Rejected
 from portal.edges.payments.port import Intent
 from portal.edges.payments.port import Refund as ProviderRefund
 from portal.models import Divergence, Payment, Refund
@@ -12,9 +12,6 @@ from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.verbs import payment_answers, refund_answers
 from portal.verbs.desk import Desk
 from portal.verbs.healing import AGREEMENT, heal
-
-NO_SUCH = "resource_missing"
-"""The provider's own word that it has no such thing. Any other refusal proves nothing."""
 
 NOT_AT_PROVIDER = "not_at_provider"
 

@@ -667,6 +667,22 @@ def test_one_that_the_provider_has_under_another_id_is_found_by_its_name(billed:
     assert billed.mirror("subscription_id") == billed.there["id"]
 
 
+@pytest.mark.parametrize("reason", ["end_reached", "self_cancel"])
+def test_what_the_provider_does_not_have_is_ended_by_no_sweep(billed: Billed, reason: str) -> None:
+    """It may be another account's, where a card goes on being charged."""
+    running(billed)
+    lost(billed)
+    assert billed.end(reason) == Refused(Code.BILLING_UNAVAILABLE)
+    assert billed.state == "active"
+
+
+def test_a_checkout_whose_invoice_is_not_found_there_is_not_taken_for_over(billed: Billed) -> None:
+    billed.approve()
+    billed.owner.run("update subscription_mirror set latest_invoice_id = 'in_never_was'")
+    billed.end("self_cancel")
+    assert (billed.state, billed.there["status"]) == ("checkout", "incomplete")
+
+
 def test_one_that_the_provider_does_not_have_can_still_be_ended(billed: Billed) -> None:
     running(billed)
     lost(billed)

@@ -19,14 +19,13 @@ from portal.edges.billing.reading import (
     invoice_payment_from_payload,
     subscription_from_payload,
 )
-from portal.edges.errors import Rejected
+from portal.edges.errors import NO_SUCH, Rejected
 from portal.edges.payments import calls, fields
 from portal.edges.payments.calls import CONNECT_SECONDS, READ_SECONDS, STRIPE_API, Row
 from portal.edges.payments.port import Listed, UnreadablePayload
 from portal.fence import require_no_transaction
 
 FIRST_PAYMENT = ["latest_invoice.payments", "latest_invoice.confirmation_secret"]
-GONE = "resource_missing"
 
 
 class StripeBilling:
@@ -155,7 +154,7 @@ class StripeBilling:
                 subscription_from_payload,
             )
         except Rejected as refusal:
-            if refusal.code != GONE:
+            if refusal.code != NO_SUCH:
                 raise
             known = self.retrieve_subscription(subscription_id)
             if not known.over:
