@@ -137,7 +137,7 @@ def hear_invoice(tx: Tx, actor: Actor, membership_id: UUID, invoice: Invoice) ->
         return Noop(Code.PAYMENT_ALREADY_RECORDED, subject=membership_id)
     if invoice.currency != membership.currency:
         return Refused(Code.AMOUNT_MISMATCH, {"membership": str(membership_id)})
-    if invoice.amount_paid > 0 and not payment_known(tx, invoice.id):
+    if invoice.amount_paid > 0 and not _payment_known(tx, invoice.id):
         subscription_mirror.read_soon(tx, membership_id)
     paid_at = invoice.paid_at or invoice.created
     if membership.ended_at is not None and paid_at > membership.ended_at:
@@ -190,8 +190,22 @@ def _charged(tx: Tx, membership_id: UUID, invoice_id: str) -> bool:
     return found is not None
 
 
-def payment_known(tx: Tx, invoice_id: str) -> bool:
+def _payment_known(tx: Tx, invoice_id: str) -> bool:
     found = tx.scalar(
         "select 1 from payments where invoice_id = :invoice limit 1", invoice=invoice_id
     )
     return found is not None
+
+
+def known_invoices(tx: Tx, membership_id: UUID) -> tuple[set[str], set[str]]:
+    """Those that have granted a period, and those whose payment we hold."""
+    rows = tx.rows(
+        """
+        select invoice_id, true as granted from membership_periods where membership_id = :id
+        union all
+        select invoice_id, false from payments where membership_id = :id
+        """,
+        id=membership_id,
+    )
+    granted = {row.invoice_id for row in rows if row.granted}
+    return granted, {row.invoice_id for row in rows if not row.granted}

@@ -51,12 +51,24 @@ def read(desk: Desk, membership_id: UUID) -> Outcome:
         return Refused(Code.NOT_FOUND)
     try:
         told = _stopped(desk, membership_id, known.subscription_id)
-        invoices = desk.billing.invoices_of(known.subscription_id)
-        bills = [bill for invoice in invoices for bill in _unknown_bills(desk, invoice)]
+        paid = [one for one in desk.billing.invoices_of(known.subscription_id) if _is_paid(one)]
+        with desk.transaction() as tx:
+            granted, booked = money.known_invoices(tx, membership_id)
+        bills = [
+            bill
+            for invoice in paid
+            if invoice.amount_paid and invoice.id not in booked
+            for bill in _bills(desk, invoice)
+        ]
     except EdgeError:
         return Refused(Code.BILLING_UNAVAILABLE)
+    fresh = [invoice for invoice in paid if invoice.id not in granted]
     with desk.transaction() as tx:
-        return _record(tx, membership_id, told, invoices, bills)
+        return _record(tx, membership_id, told, fresh, bills)
+
+
+def _is_paid(invoice: Invoice) -> bool:
+    return invoice.status == "paid"
 
 
 def _stopped(desk: Desk, membership_id: UUID, subscription_id: str) -> Subscription:
@@ -80,13 +92,8 @@ def look_up(desk: Desk, actor: Actor, membership_id: UUID) -> Outcome:
     return read(desk, membership_id) if leg is None else billing_legs.resolve(desk, leg)
 
 
-def _unknown_bills(desk: Desk, invoice: Invoice) -> list[Bill]:
-    """What paid an invoice, where we hold no payment of it."""
-    if invoice.status != "paid" or invoice.amount_paid == 0:
-        return []
-    with desk.transaction() as tx:
-        if money.payment_known(tx, invoice.id):
-            return []
+def _bills(desk: Desk, invoice: Invoice) -> list[Bill]:
+    """What paid it."""
     first = invoice.reason == "subscription_create"
     return [
         Bill(invoice.id, desk.payments.retrieve_intent(paid.intent_id), first)
@@ -101,7 +108,7 @@ def _record(
     known = mirror.of(tx, membership_id)
     if membership is None or known is None:
         return Refused(Code.NOT_FOUND)
-    for invoice in invoices:  # those of one membership
+    for invoice in invoices:  # seldom any: each is heard of once
         money.hear_invoice(tx, PROVIDER, membership_id, invoice)
     for bill in bills:
         payment_id = money.note(tx, PROVIDER, membership, bill)

@@ -10,7 +10,7 @@ from flask import Flask
 
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Refused
-from portal.verbs import divergences, membership_money, memberships
+from portal.verbs import divergences, membership_money, memberships, subscription_answers
 from sandbox.stripe.testing import StandIn, client
 from sandbox.watch import statements
 from tests.cast import GUEST, Cast
@@ -709,3 +709,16 @@ def test_the_next_one_is_billed_what_it_costs_by_then(billed: Billed) -> None:
     later = replace(billed, joined=joined)
     later.approve()
     assert later.there["items"]["data"][0]["price"]["unit_amount"] == 12_800
+
+
+def test_a_reading_costs_the_same_however_long_somebody_has_been_a_member(billed: Billed) -> None:
+    running(billed)
+    made = []
+    for _ in range(3):
+        billed.hear()
+        with statements() as said:
+            subscription_answers.read(billed.desk, billed.id)
+        made.append(len(said))
+        billed.pass_time(days=62)
+    assert made[0] == made[1] == made[2], made
+    assert made[0] <= 16, made
