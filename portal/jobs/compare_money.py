@@ -9,9 +9,8 @@ walk goes on from where the lists were whole.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from portal import clock
@@ -72,46 +71,51 @@ def older_span(name: str, newest: datetime) -> Window:
     return Window(reached - SLICE, reached)
 
 
+@dataclass(kw_only=True, eq=False)
 class Walk:
     """One window of what the provider lists by when it was made. `beside` is the part that has
     compared what is younger: whatever it has read is its own."""
 
-    def __init__(
-        self, name: str, houses: Sequence[UUID], window: Window, beside: "Walk | None" = None
-    ) -> None:
-        self.name, self.houses = name, houses
-        self.since, self.until = window.since, window.until
-        self.beside, self.read = beside, set[str]()
-        self.reached: datetime | None = None
-        """From when on what was listed is whole: a list cut at its bound reaches less far back."""
+    name: str
+    houses: Sequence[UUID]
+    window: Window
+    beside: "Walk | None" = None
+    read: set[str] = field(default_factory=set, init=False)
+    reached: datetime | None = field(default=None, init=False)
+    """From when on what was listed is whole: a list cut at its bound reaches less far back."""
 
     @property
-    def later(self) -> datetime | None:
-        return self.until + OVERLAP if self.until else None
+    def begins(self) -> datetime:
+        """Where what was compared begins, and an older walk goes on."""
+        return self.reached or self.window.since
+
+    @property
+    def listed_until(self) -> datetime | None:
+        return self.window.until + OVERLAP if self.window.until else None
 
     @property
     def others(self) -> Collection[str]:
         return self.beside.read if self.beside else ()
 
 
+@dataclass(kw_only=True, eq=False)
 class Money(Walk):
-    def __init__(self, payments: Payments, *walk: Any) -> None:
-        super().__init__(*walk)
-        self.payments = payments
+    payments: Payments
 
     def __call__(self) -> Sequence[Look]:
         began = clock.now()
-        intents = self.payments.intents_since(self.since, self.later)
-        refunds = self.payments.refunds_since(self.since, self.later)
+        since, until = self.window.since, self.window.until
+        intents = self.payments.intents_since(since, self.listed_until)
+        refunds = self.payments.refunds_since(since, self.listed_until)
         whole = max(intents.since, refunds.since)
-        if self.until is not None and whole >= self.until:
+        if until is not None and whole >= until:
             raise Unreachable("one day's payments are too many to read", code="list_too_long")
         self.reached, self.read = whole, {one.id for one in intents.rows}
         self.read |= {one.id for one in refunds.rows}
         other = self.others
         intents = Listed([one for one in intents.rows if one.id not in other], intents.since)
         refunds = Listed([one for one in refunds.rows if one.id not in other], refunds.since)
-        until = self.until or began - YOUNG
+        until = until or began - YOUNG
         return [
             look
             for facility_id in self.houses
@@ -186,7 +190,7 @@ def _our_payments(
 ) -> Mapping[UUID, OurPayment]:
     """Those of the span, a page after the other, and older ones that an intent names."""
     found: dict[UUID, OurPayment] = {}
-    rows = _pages(tx, f"{_PAYMENT} where p.created_at < :until", "p", since, until)
+    rows = pages(tx, f"{_PAYMENT} where p.created_at < :until", "p", since, until)
     older = tx.rows(f"{_PAYMENT} where p.id = any(:named)", named=list(named))
     for row in (*rows, *older):
         found[row.id] = OurPayment(
@@ -220,7 +224,7 @@ _REFUND = """
 def _our_refunds(
     tx: Tx, since: datetime, until: datetime, theirs: Sequence[TheirRefund]
 ) -> list[OurRefund]:
-    rows = _pages(tx, f"{_REFUND} where r.created_at < :until", "r", since, until)
+    rows = pages(tx, f"{_REFUND} where r.created_at < :until", "r", since, until)
     older = tx.rows(
         f"{_REFUND} where r.provider_refund_id = any(:codes) or r.id = any(:named)",
         codes=[one.id for one in theirs],
@@ -242,7 +246,7 @@ def _our_refunds(
     ]
 
 
-def _pages(tx: Tx, sql: str, table: str, since: datetime, until: datetime) -> Iterator[Row]:
+def pages(tx: Tx, sql: str, table: str, since: datetime, until: datetime) -> Iterator[Row]:
     """By keyset: the index on (facility, created_at, id) is walked once, whatever the span."""
     at, last = since, UUID(int=0)
     while True:

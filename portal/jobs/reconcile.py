@@ -75,14 +75,26 @@ def reconcile(far: Providers, settle: float = SETTLES_SECONDS) -> Told:
 def _parts(far: Providers, houses: Sequence[UUID]) -> Iterator[Part]:
     """What everybody shares is first; then doors, those looked at longest ago before the rest.
     Each is read before the next is made: the older money begins where the recent was whole."""
-    recent = Money(far.payments, "money", houses, recent_span())
+    recent = Money(name="money", houses=houses, window=recent_span(), payments=far.payments)
     yield recent
-    older = older_span("money before", recent.reached or recent.since)
-    yield Money(far.payments, "money before", houses, older, recent)
-    billed = Subscriptions(far.billing, "subscriptions", houses, recent_span())
+    yield Money(
+        name="money before",
+        houses=houses,
+        window=older_span("money before", recent.begins),
+        payments=far.payments,
+        beside=recent,
+    )
+    billed = Subscriptions(
+        name="subscriptions", houses=houses, window=recent_span(), billing=far.billing
+    )
     yield billed
-    before = older_span("subscriptions before", billed.reached or billed.since)
-    yield Subscriptions(far.billing, "subscriptions before", houses, before, billed)
+    yield Subscriptions(
+        name="subscriptions before",
+        houses=houses,
+        window=older_span("subscriptions before", billed.begins),
+        billing=far.billing,
+        beside=billed,
+    )
     if far.mail_archive is not None:
         yield Mail(far.mail_archive, houses)
     for facility_id, door in due_doors(houses):
