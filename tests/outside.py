@@ -14,7 +14,6 @@ import psycopg
 import pytest
 from flask import Flask
 
-from portal import inbox
 from portal.config import Config
 from portal.db import transaction
 from portal.edges.billing.adapter import StripeBilling
@@ -25,7 +24,7 @@ from portal.edges.mail.adapter import SmtpMail
 from portal.edges.payments.adapter import StripePayments
 from portal.edges.payments.port import ProviderEvent
 from portal.edges.providers import Providers
-from portal.jobs import drain, house
+from portal.jobs import catch_up, drain, house
 from portal.jobs.house import House
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running, eventually
@@ -223,20 +222,7 @@ def receive(*delivered: ProviderEvent) -> list[str]:
     held: list[str] = []
     for one in delivered:
         with transaction(None) as tx:
-            held.append(
-                inbox.receive(
-                    tx,
-                    "stripe",
-                    event_id=one.id,
-                    kind=one.type,
-                    created=one.created,
-                    payload=one.raw,
-                    headers={},
-                    livemode=one.livemode,
-                    account=one.account,
-                    api_version=one.api_version,
-                )
-            )
+            held.append(catch_up.put(tx, one))
     return held
 
 

@@ -212,8 +212,7 @@ class Stage:
         clerk = next(p for p in PEOPLE if house.slug in dict(p.roles))
         self.clerk = Actor("staff", made("staff", clerk.email), clerk.name)
         self.plans = {plan.code: plan for plan in house.plans}
-        edges = providers(wanted)
-        self.desk = Desk(house_id, edges.payments, edges.billing, edges.locks, wanted.public_url)
+        self.desk = Desk.of(house_id, providers(wanted), wanted.public_url)
 
     def play(self, scene: Scene) -> None:
         """From its booking to its end; nothing where it was played before or cannot be."""

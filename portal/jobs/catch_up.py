@@ -76,9 +76,9 @@ def _receive(event: ProviderEvent) -> int:
     return 1
 
 
-def put(tx: Tx, event: ProviderEvent) -> None:
-    """As the route does with a delivery."""
-    inbox.receive(
+def put(tx: Tx, event: ProviderEvent) -> inbox.Held:
+    """As the route does with a delivery; what we hold of it then."""
+    return inbox.receive(
         tx,
         "stripe",
         event_id=event.id,

@@ -20,15 +20,7 @@ class House:
     """A new one for each job, so that nothing of one job is seen by the next."""
 
     def desk(self, facility_id: UUID) -> Desk:
-        held = self.providers
-        return Desk(
-            facility_id,
-            held.payments,
-            held.billing,
-            held.locks,
-            self.config.public_url,
-            held.mail_archive,
-        )
+        return Desk.of(facility_id, self.providers, self.config.public_url)
 
 
 _house: House | None = None

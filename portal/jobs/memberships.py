@@ -2,14 +2,12 @@
 the provider is to be asked of memberships that it bills."""
 
 from collections.abc import Callable, Sequence
-from uuid import UUID
 
 from portal import log
 from portal.db import SYSTEM, Row, transaction
 from portal.jobs.house import House
 from portal.outcome import Outcome, Refused
 from portal.verbs import billing_legs, membership_plans, membership_proofs, subscription_answers
-from portal.verbs.desk import Desk
 from portal.verbs.membership_end import Ending, end_membership
 
 BATCH = 20
@@ -51,13 +49,17 @@ def read_due(house: House) -> int:
 def end_due(house: House) -> int:
     """Ends that have come, and checkouts that nobody has paid."""
     with transaction(None) as tx:
-        due = tx.rows("select id, facility_id from memberships_to_end(:batch)", batch=BATCH)
-
-    def end(row: Row) -> Outcome:
-        desk = house.desk(row.facility_id)
-        return end_membership(desk, SYSTEM, row.id, _why(desk, row.id))
-
-    return _applied("membership_end_reached", due, end)
+        due = tx.rows("select id, facility_id, state from memberships_to_end(:batch)", batch=BATCH)
+    return _applied(
+        "membership_end_reached",
+        due,
+        lambda row: end_membership(
+            house.desk(row.facility_id),
+            SYSTEM,
+            row.id,
+            UNPAID if row.state == "checkout" else REACHED,
+        ),
+    )
 
 
 def _applied(what: str, due: Sequence[Row], do: Callable[[Row], Outcome]) -> int:
@@ -72,12 +74,6 @@ def _applied(what: str, due: Sequence[Row], do: Callable[[Row], Outcome]) -> int
             moved += said.status == "applied"
             logger.info(what, row=str(row.id), code=said.code)
     return moved
-
-
-def _why(desk: Desk, membership_id: UUID) -> Ending:
-    with desk.transaction() as tx:
-        state = tx.scalar("select state from memberships where id = :id", id=membership_id)
-    return UNPAID if state == "checkout" else REACHED
 
 
 def prove_due(house: House) -> int:

@@ -47,8 +47,6 @@ class BillingLeg(Base):
     membership_id: Mapped[Ref]
     kind: Mapped[Words]
     progress: Mapped[Words] = mapped_column(server_default="open")
-    seen: Mapped[int]
-    """The membership's version when it was asked for."""
     wish: Mapped[dict[str, Any]] = mapped_column(JSONB)
     """What is to follow once it is done: reason, note, end or plan."""
     actor_kind: Mapped[Words]

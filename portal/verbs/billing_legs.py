@@ -73,9 +73,7 @@ class Answer:
         return cls(told, told.told_at or clock.now(), bill)
 
 
-def begin(
-    tx: Tx, actor: Actor, membership: Row | Membership, kind: Kind, wish: Wish
-) -> UUID | Outcome:
+def begin(tx: Tx, actor: Actor, membership: Row, kind: Kind, wish: Wish) -> UUID | Outcome:
     """Beat one, in a transaction that holds the membership. The same act that is open already is
     that act: pressed twice, it is asked for under one key."""
     try:
@@ -97,6 +95,11 @@ def begin(
 def in_flight(tx: Tx, membership_id: UUID) -> bool:
     """Whether something was asked of the provider whose end is not known yet."""
     return _open(tx, membership_id) is not None
+
+
+def carry_out(desk: Desk, decided: Outcome | UUID) -> Outcome:
+    """What beat one has decided: the act that it began, or an answer that needs none."""
+    return run(desk, decided) if isinstance(decided, UUID) else decided
 
 
 def run(desk: Desk, leg_id: UUID) -> Outcome:
@@ -168,19 +171,18 @@ def settle_by_word(tx: Tx, membership_id: UUID, told: Subscription, at: datetime
     return settle(tx, leg.id, answer)
 
 
-def _put(tx: Tx, actor: Actor, membership: Row | Membership, kind: Kind, wish: Wish) -> UUID:
+def _put(tx: Tx, actor: Actor, membership: Row, kind: Kind, wish: Wish) -> UUID:
     made: UUID = tx.scalar(
         """
-        insert into billing_legs (facility_id, membership_id, kind, seen, wish, actor_kind,
-            actor_id, actor_name, next_read_at, request_id)
-        values (:facility_id, :membership_id, :kind, :seen, cast(:wish as jsonb), :actor_kind,
-            :actor_id, :actor_name, now() + :lease, :request_id)
+        insert into billing_legs (facility_id, membership_id, kind, wish, actor_kind, actor_id,
+            actor_name, next_read_at, request_id)
+        values (:facility_id, :membership_id, :kind, cast(:wish as jsonb), :actor_kind, :actor_id,
+            :actor_name, now() + :lease, :request_id)
         returning id
         """,
         facility_id=tx.facility_id,
         membership_id=membership.id,
         kind=kind,
-        seen=membership.version,
         wish=json.dumps(dict(wish)),
         actor_kind=actor.kind,
         actor_id=actor.id,

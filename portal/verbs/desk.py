@@ -9,6 +9,7 @@ from portal.edges.billing.port import Billing
 from portal.edges.locks.port import Locks
 from portal.edges.mail_archive.port import MailArchive
 from portal.edges.payments.port import Payments
+from portal.edges.providers import Providers
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,12 @@ class Desk:
     locks: Locks
     public_url: str
     mail_archive: MailArchive | None = None
+
+    @classmethod
+    def of(cls, facility_id: UUID, held: Providers, public_url: str) -> "Desk":
+        return cls(
+            facility_id, held.payments, held.billing, held.locks, public_url, held.mail_archive
+        )
 
     def transaction(self) -> AbstractContextManager[Tx]:
         return transaction(self.facility_id)

@@ -25,7 +25,7 @@ def end_membership(desk: Desk, actor: Actor, membership_id: UUID, ending: Ending
     bills, it has stopped before anything of ours moves."""
     with desk.transaction() as tx:
         decided = _decide(tx, actor, membership_id, ending)
-    return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
+    return billing_legs.carry_out(desk, decided)
 
 
 def _decide(tx: Tx, actor: Actor, membership_id: UUID, ending: Ending) -> Outcome | UUID:

@@ -11,7 +11,6 @@ from uuid import UUID
 from portal import clock, outbox
 from portal.db import Actor, Row, Tx
 from portal.machines.membership import MACHINE
-from portal.models import Membership
 from portal.move import move, standing
 from portal.outcome import Applied, Code, Conflict, Outcome
 from portal.policies.membership_end import Reason
@@ -57,7 +56,7 @@ def held(tx: Tx, membership_id: UUID) -> Row | None:
     )
 
 
-def changed(tx: Tx, membership: Membership | Row, wanted: str, seen: int) -> Conflict | None:
+def changed(tx: Tx, membership: Row, wanted: str, seen: int) -> Conflict | None:
     """Why nothing may be decided on what a person saw."""
     if membership.state != wanted:
         return Conflict(Code.MEMBERSHIP_STATE_CHANGED, standing(tx, MACHINE, membership.id))
@@ -153,7 +152,7 @@ def end(tx: Tx, actor: Actor, membership: Row, ending: Ending) -> Outcome:
 def move_held(
     tx: Tx,
     actor: Actor,
-    membership: Membership | Row,
+    membership: Row,
     event: str,
     verb: str,
     *,

@@ -70,7 +70,7 @@ def approve(desk: Desk, actor: Actor, membership_id: UUID, seen: int) -> Outcome
     bills, once it awaits the first payment."""
     with desk.transaction() as tx:
         decided = _approved(tx, actor, membership_id, seen)
-    return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
+    return billing_legs.carry_out(desk, decided)
 
 
 def _approved(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome | UUID:
@@ -92,7 +92,7 @@ def resume(desk: Desk, actor: Actor, membership_id: UUID, seen: int) -> Outcome:
     """scheduled_to_end → active, while the end lies ahead; at the provider first, if it bills."""
     with desk.transaction() as tx:
         decided = _resumed(tx, actor, membership_id, seen)
-    return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
+    return billing_legs.carry_out(desk, decided)
 
 
 def _resumed(tx: Tx, actor: Actor, membership_id: UUID, seen: int) -> Outcome | UUID:
@@ -134,7 +134,7 @@ def switch_plan(desk: Desk, actor: Actor, membership_id: UUID, plan_id: UUID, se
         if membership is None:
             return Refused(Code.NOT_FOUND)
         decided = billing_legs.begin(tx, actor, membership, "switch", {**again, "price": price_id})
-    return decided if not isinstance(decided, UUID) else billing_legs.run(desk, decided)
+    return billing_legs.carry_out(desk, decided)
 
 
 def _switchable(tx: Tx, membership_id: UUID, plan_id: UUID, seen: int) -> Outcome | dict[str, Any]:

@@ -125,26 +125,28 @@ def read_soon(tx: Tx, membership_id: UUID) -> None:
     tx.ring("memberships")
 
 
-def follow(tx: Tx, actor: Actor, membership_id: UUID, told: Subscription) -> int:
-    """Move the membership to where the provider's word says it is. Returns how often it moved."""
-    moved = 0
-    membership = moves.held(tx, membership_id)
-    if membership is None:
-        raise LookupError("a membership that is held is gone")
+def follow(tx: Tx, actor: Actor, membership_id: UUID, told: Subscription) -> None:
+    """Move the membership to where the provider's word says it is."""
+    membership = _held(tx, membership_id)
     state, word = cast("State", membership.state), Word(told.status, told.ends_at)
     if membership_progress.is_over(state, word):
         moves.end(tx, actor, membership, PROVIDER_ENDED)
-        return 1
+        return
     for event in membership_progress.events(state, word):  # two at most
-        _move(tx, actor, membership_id, event, told)
-        moved += 1
-    return moved + _follow_details(tx, actor, membership_id, told)
+        _move(tx, actor, membership, event, told)
+        membership = _held(tx, membership_id)
+    if membership.state not in ("applying", "checkout", "ended"):
+        _follow_details(tx, actor, membership, told)
 
 
-def _move(tx: Tx, actor: Actor, membership_id: UUID, event: Event, told: Subscription) -> None:
+def _held(tx: Tx, membership_id: UUID) -> Row:
     membership = moves.held(tx, membership_id)
     if membership is None:
         raise LookupError("a membership that is held is gone")
+    return membership
+
+
+def _move(tx: Tx, actor: Actor, membership: Row, event: Event, told: Subscription) -> None:
     match event:
         case "first_payment_landed":
             moves.begin(tx, actor, membership, event, "hear")
@@ -159,20 +161,13 @@ def _move(tx: Tx, actor: Actor, membership_id: UUID, event: Event, told: Subscri
             moves.go_on(tx, actor, membership, "hear")
 
 
-def _follow_details(tx: Tx, actor: Actor, membership_id: UUID, told: Subscription) -> int:
+def _follow_details(tx: Tx, actor: Actor, membership: Row, told: Subscription) -> None:
     """Another end, or another price, without another state."""
-    membership = moves.held(tx, membership_id)
-    if membership is None or membership.state in ("applying", "checkout", "ended"):
-        return 0
-    followed = 0
     if membership.state == "scheduled_to_end" and told.ends_at not in (None, membership.ends_at):
         _note(tx, actor, membership, {"ends_at": told.ends_at}, _ends(told.ends_at))
-        followed += 1
     if told.amount != membership.price and told.currency == membership.currency:
         said = f"price {membership.price} → {told.amount}"
         _note(tx, actor, membership, {"price": told.amount}, said)
-        followed += 1
-    return followed
 
 
 def _ends(at: datetime | None) -> str:

@@ -73,10 +73,7 @@ def reading() -> Iterator[Tx]:
 def desk() -> Desk:
     config: Config = current_app.extensions["monban.config"]
     held: Providers = current_app.extensions["monban.providers"]
-    house = access.facility().id
-    return Desk(
-        house, held.payments, held.billing, held.locks, config.public_url, held.mail_archive
-    )
+    return Desk.of(access.facility().id, held, config.public_url)
 
 
 # Answering ------------------------------------------------------------------------------------

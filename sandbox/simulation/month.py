@@ -17,6 +17,7 @@ import stripe as sdk
 
 from portal import clock
 from portal.db import transaction
+from portal.doorbell import Kind
 from portal.edges.payments.port import ProviderEvent
 from portal.jobs import catch_up, drain
 from portal.verbs import membership_money, memberships
@@ -26,7 +27,7 @@ from portal.verbs.memberships import Application
 from sandbox.simulation.ground import STAFF, Ground
 
 DAY = 86_400
-KINDS = ("inbox", "memberships", "payments", "refunds", "outbox")
+KINDS: tuple[Kind, ...] = ("inbox", "memberships", "payments", "refunds", "outbox")
 
 # What goes wrong with a call to the provider: before the work, after it, or instead of it.
 FAULTS: tuple[dict[str, Any], ...] = (
@@ -134,7 +135,7 @@ class Month:
                     f" and {column} < now() + interval '1 day'"
                 )
             for kind in KINDS:
-                drain.drain(kind)  # type: ignore[arg-type]
+                drain.drain(kind)
 
     def catch_up(self) -> None:
         catch_up.fetch_missed(self.ground.house)
