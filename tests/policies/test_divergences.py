@@ -13,10 +13,12 @@ from portal.policies.divergences import (
     OurKey,
     OurPayment,
     OurRefund,
+    OurSubscription,
     Span,
     TheirCode,
     TheirPayment,
     TheirRefund,
+    TheirSubscription,
 )
 
 Row = TypeVar("Row")
@@ -325,3 +327,56 @@ def test_whose_a_code_is() -> None:
     unknown = replace(KEY, provider_code_id=None)
     assert policy.is_code_of(unknown, replace(CODE, id="c2"))
     assert not policy.is_code_of(unknown, replace(CODE, name="renamed"))
+
+
+# Subscriptions ----------------------------------------------------------------------------------
+
+MIRROR = OurSubscription("sub_1", str(ONE), "active", None, 9800, "active", False, NOW - HOUR)
+THERE = TheirSubscription("sub_1", str(ONE), "active", None, 9800, over=False)
+
+
+def billed(ours: list[OurSubscription], theirs: list[TheirSubscription]) -> list[tuple[str, str]]:
+    found = policy.subscriptions({one.membership_id: one for one in ours}, theirs, SPAN)
+    return [one.about for one in found]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ({}, {}),
+        ({"status": "canceled", "state": "ended"}, {"status": "canceled", "over": True}),
+        ({"state": "scheduled_to_end", "ends_at": NOW}, {"ends_at": NOW}),
+        # The provider is being asked for it just now.
+        ({"at_work": True}, {"status": "canceled", "over": True}),
+        ({"at_work": True}, {"id": "sub_2"}),
+    ],
+)
+def test_billing_that_agrees(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert billed([replace(MIRROR, **mine)], [replace(THERE, **theirs)]) == []
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ({}, {"status": "past_due"}),
+        ({}, {"amount": 12_000}),
+        ({}, {"ends_at": NOW}),
+        ({}, {"status": "canceled", "over": True}),
+        # It has ended here, and somebody goes on being charged.
+        ({"state": "ended"}, {}),
+    ],
+)
+def test_billing_that_differs(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    found = billed([replace(MIRROR, **mine)], [replace(THERE, **theirs)])
+    assert found == [("subscription_differs", str(ONE))]
+
+
+def test_billing_that_one_side_does_not_have() -> None:
+    assert billed([], [THERE]) == [("subscription_not_here", "sub_1")]
+    assert billed([], [replace(THERE, status="canceled", over=True)]) == []
+    second = replace(THERE, id="sub_2")
+    assert billed([MIRROR], [THERE, second]) == [("subscription_not_here", "sub_2")]
+    assert billed([MIRROR], []) == [("subscription_not_there", str(ONE))]
+    assert billed([replace(MIRROR, state="ended")], []) == []
+    assert billed([replace(MIRROR, at_work=True)], []) == []
+    assert billed([replace(MIRROR, created_at=NOW)], []) == []  # younger than what was read

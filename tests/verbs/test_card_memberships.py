@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 
 from portal.jobs.house import House
+from portal.jobs.reconcile import reconcile
 from portal.outcome import Applied, Code, Noop, Refused
 from portal.verbs import divergences, membership_money, memberships, subscription_answers
 from sandbox.stripe.testing import StandIn, client
@@ -722,3 +723,36 @@ def test_a_reading_costs_the_same_however_long_somebody_has_been_a_member(billed
         billed.pass_time(days=62)
     assert made[0] == made[1] == made[2], made
     assert made[0] <= 16, made
+
+
+def compared(billed: Billed) -> dict[str, int]:
+    return reconcile(billed.worker.providers, settle=0).new
+
+
+def test_the_comparison_reads_every_page_of_ours(
+    billed: Billed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a page leaves out would be called not here."""
+    plan = billed.owner.one("select plan_id from memberships")
+    for number in range(3):
+        guest = {**billed.cast.emma, "email": f"{number}@guest.example"}
+        replace(billed, joined=billed.cast.apply(plan, guest)).approve()
+    monkeypatch.setattr("portal.jobs.compare_money.PAGE", 2)
+    billed.approve()
+    assert compared(billed) == {}
+
+
+def test_an_end_that_did_not_reach_the_provider_is_found_and_stopped(billed: Billed) -> None:
+    """However it came about: it has ended here, and there a card goes on being charged."""
+    running(billed)
+    billed.owner.run("set session_replication_role = replica")
+    billed.owner.run(
+        "update memberships set state = 'ended', ended_at = now(), ends_at = now(),"
+        " end_reason = 'force_cancel'"
+    )
+    billed.owner.run("set session_replication_role = origin")
+    assert compared(billed) == {"subscription_differs": 1}
+    row = billed.owner.one("select id from divergences")
+    assert isinstance(divergences.resolve(billed.desk, billed.cast.sato.actor, row), Applied)
+    assert billed.there["status"] == "canceled"
+    assert compared(billed) == {}
