@@ -11,7 +11,13 @@ from flask import Flask
 from portal.jobs.house import House
 from portal.jobs.reconcile import reconcile
 from portal.outcome import Applied, Code, Noop, Refused
-from portal.verbs import divergences, membership_money, memberships, subscription_answers
+from portal.verbs import (
+    billing_legs,
+    divergences,
+    membership_money,
+    memberships,
+    subscription_answers,
+)
 from sandbox.stripe.testing import StandIn, client
 from sandbox.watch import statements
 from tests.cast import GUEST, Cast
@@ -756,3 +762,36 @@ def test_an_end_that_did_not_reach_the_provider_is_found_and_stopped(billed: Bil
     assert isinstance(divergences.resolve(billed.desk, billed.cast.sato.actor, row), Applied)
     assert billed.there["status"] == "canceled"
     assert compared(billed) == {}
+
+
+def switched(billed: Billed) -> Any:
+    gold = billed.cast.offer("gold", "ゴールド", "Gold", billing="card", price=14_800)
+    who, seen = billed.cast.sato.actor, billed.version
+    return memberships.switch_plan(billed.desk, who, billed.id, gold, seen)
+
+
+@pytest.mark.parametrize(
+    ("act", "code"),
+    [
+        (lambda one: one.end("self_cancel"), Code.MEMBERSHIP_END_SCHEDULED),
+        (lambda one: one.end("force_cancel", note="test"), Code.MEMBERSHIP_ENDED),
+        (switched, Code.MEMBERSHIP_SWITCHED),
+    ],
+    ids=["later", "now", "switch"],
+)
+def test_an_act_that_an_event_has_settled_is_not_settled_again_by_its_answer(
+    billed: Billed, act: Any, code: Code
+) -> None:
+    """Whoever asked is told that it is done, and nothing follows from it twice."""
+    running(billed)
+    assert isinstance(act(billed), Applied)
+    version, letters = billed.version, billed.letters()
+    records = len(recorded(billed.owner, billed.id))
+    leg = billed.owner.one("select id from billing_legs order by created_at desc limit 1")
+    told = billed.desk.billing.retrieve_subscription(billed.there["id"])
+    with billed.desk.transaction() as tx:
+        said = billing_legs.settle(tx, leg, billing_legs.Answer.of(told))
+    assert isinstance(said, Applied)
+    assert said.code == code
+    assert (billed.version, billed.letters()) == (version, letters)
+    assert len(recorded(billed.owner, billed.id)) == records
