@@ -86,6 +86,19 @@ def book(
     return None if before is None else int(before)
 
 
+def is_charged(tx: Tx, membership_id: UUID, invoice_id: str) -> bool:
+    """Two invoices may speak of one period; each is charged for, once."""
+    found = tx.scalar(
+        """
+        select 1 from ledger_lines
+        where membership_id = :membership and kind = 'charge' and memo = :invoice
+        """,
+        membership=membership_id,
+        invoice=invoice_id,
+    )
+    return found is not None
+
+
 def hold(tx: Tx, kind: type[Entry], row_id: UUID) -> Entry | None:
     """The payment or refund, locked after the stay or membership to whose folio it belongs: in this
     order everywhere, so that two verbs on one of them wait and never deadlock."""

@@ -2,7 +2,8 @@
 and the payments behind them. The provider makes the intents; ours are rows that know them."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import cast
 from uuid import UUID, uuid4, uuid5
 
 from portal import ledger
@@ -129,7 +130,7 @@ def note(tx: Tx, actor: Actor, membership: Row, bill: Bill) -> UUID:
 
 def hear_invoice(tx: Tx, actor: Actor, membership_id: UUID, invoice: Invoice) -> Outcome:
     """A paid invoice grants its period, once, for ever. One that was paid after the end grants
-    nothing: its money is returned when it lands."""
+    nothing, and its money is returned."""
     membership = moves.held(tx, membership_id)
     if membership is None or invoice.subscription_id is None:
         return Refused(Code.NOT_FOUND)
@@ -140,8 +141,11 @@ def hear_invoice(tx: Tx, actor: Actor, membership_id: UUID, invoice: Invoice) ->
     if invoice.amount_paid > 0 and not _payment_known(tx, invoice.id):
         subscription_mirror.read_soon(tx, membership_id)
     paid_at = invoice.paid_at or invoice.created
-    if membership.ended_at is not None and paid_at > membership.ended_at:
-        return Noop(Code.MEMBERSHIP_ALREADY_ENDED, subject=membership_id)
+    if membership.ended_at is not None:
+        in_time = paid_at <= _ended_at(tx, membership)
+        payment_answers.decide_late(tx, actor, invoice.id, in_time=in_time)
+        if not in_time:
+            return Noop(Code.MEMBERSHIP_ALREADY_ENDED, subject=membership_id)
     granted = tx.scalar(
         """
         insert into membership_periods (facility_id, membership_id, subscription_id, invoice_id,
@@ -162,7 +166,7 @@ def hear_invoice(tx: Tx, actor: Actor, membership_id: UUID, invoice: Invoice) ->
         paid_at=paid_at,
         reason=invoice.reason,
     )
-    if invoice.amount_paid > 0 and not _charged(tx, membership_id, invoice.id):
+    if invoice.amount_paid > 0 and not ledger.is_charged(tx, membership_id, invoice.id):
         ledger.book(
             tx,
             actor,
@@ -177,17 +181,12 @@ def hear_invoice(tx: Tx, actor: Actor, membership_id: UUID, invoice: Invoice) ->
     return Applied(Code.PAYMENT_RECORDED, to="granted", subject=membership_id)
 
 
-def _charged(tx: Tx, membership_id: UUID, invoice_id: str) -> bool:
-    """Two invoices may speak of one period; each is charged for, once."""
-    found = tx.scalar(
-        """
-        select 1 from ledger_lines
-        where membership_id = :membership and kind = 'charge' and memo = :invoice
-        """,
-        membership=membership_id,
-        invoice=invoice_id,
+def _ended_at(tx: Tx, membership: Row) -> datetime:
+    """By the clock that dates the invoices, where it has told the end."""
+    there: datetime | None = tx.scalar(
+        "select ended_at from subscription_mirror where membership_id = :id", id=membership.id
     )
-    return found is not None
+    return there or cast(datetime, membership.ended_at)
 
 
 def _payment_known(tx: Tx, invoice_id: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from portal import clock, ledger, outbox, seal
-from portal.db import Actor, Tx
+from portal.db import Actor, Row, Tx
 from portal.edges.errors import Rejected, Unreachable
 from portal.edges.payments.port import Intent
 from portal.machines.payment import MACHINE
@@ -13,7 +13,7 @@ from portal.models import Payment
 from portal.move import move, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies import payment_progress
-from portal.verbs import refunds_owed
+from portal.verbs import refunds_owed, subscription_mirror
 from portal.verbs.desk import Desk
 
 PROVIDER = Actor("provider", None, "card provider")
@@ -193,37 +193,54 @@ def _money_landed(tx: Tx, actor: Actor, payment: Payment, event_id: str | None) 
     )
     if before is None:
         return  # the same payment is booked already
-    over, reason = payment_progress.surplus(payment.amount, before), "surplus"
-    if payment.membership_id is not None:
-        over, reason = _too_late(tx, payment), "late_payment"
+    if payment.membership_id is not None and _is_undecided(tx, payment):
+        subscription_mirror.read_soon(tx, payment.membership_id)
+        return
+    over = 0 if payment.membership_id else payment_progress.surplus(payment.amount, before)
     if over:
-        refunds_owed.owe(tx, actor, payment.id, over, reason=reason)
+        refunds_owed.owe(tx, actor, payment.id, over, reason="surplus")
     if over < payment.amount:
-        news = "membership_paid" if payment.membership_id else "payment_received"
-        outbox.enqueue(
-            tx,
-            payment.stay_id,
-            news,
-            str(payment.id),
-            {"payment_id": str(payment.id)},
-            membership_id=payment.membership_id,
-            consumer_key=f"{event_id}:{news}" if event_id else None,
-        )
+        _tell(tx, payment, event_id)
 
 
-def _too_late(tx: Tx, payment: Payment) -> int:
-    """What is to be returned of a membership's payment: all of it where the membership is over, and
-    this invoice granted no period of it before."""
-    over = tx.scalar(
-        """
-        select 1 from memberships m
-        where m.id = :membership and m.state = 'ended' and not exists (
-            select 1 from membership_periods p where p.invoice_id = :invoice)
-        """,
-        membership=payment.membership_id,
-        invoice=payment.invoice_id,
+def _tell(tx: Tx, payment: Payment | Row, event_id: str | None) -> None:
+    news = "membership_paid" if payment.membership_id else "payment_received"
+    outbox.enqueue(
+        tx,
+        payment.stay_id,
+        news,
+        str(payment.id),
+        {"payment_id": str(payment.id)},
+        membership_id=payment.membership_id,
+        consumer_key=f"{event_id}:{news}" if event_id else None,
     )
-    return payment.amount if over else 0
+
+
+def _is_undecided(tx: Tx, payment: Payment) -> bool:
+    """Whether money for a membership that is over was paid before its end is its invoice's to say,
+    and that has not been heard of yet."""
+    membership, invoice = payment.membership_id, payment.invoice_id
+    if membership is None or invoice is None or ledger.is_charged(tx, membership, invoice):
+        return False
+    state = tx.scalar("select state from memberships where id = :id", id=membership)
+    return bool(state == "ended")
+
+
+def decide_late(tx: Tx, actor: Actor, invoice_id: str, *, in_time: bool) -> None:
+    """What an invoice of a membership that is over says of the money that has landed for it: it is
+    kept and the member told, or returned in full. Heard again, it says the same."""
+    landed = tx.rows(
+        """
+        select id, amount, stay_id, membership_id from payments
+        where invoice_id = :invoice and state = 'succeeded' order by id
+        """,
+        invoice=invoice_id,
+    )
+    for payment in landed:  # one, or another that was paid beside it
+        if in_time:
+            _tell(tx, payment, None)
+        else:
+            refunds_owed.owe(tx, actor, payment.id, payment.amount, reason="late_payment")
 
 
 def ask_after(tx: Tx, payment_id: UUID, pause: timedelta) -> None:

@@ -108,11 +108,11 @@ def _record(
     known = mirror.of(tx, membership_id)
     if membership is None or known is None:
         return Refused(Code.NOT_FOUND)
-    for invoice in invoices:  # seldom any: each is heard of once
-        money.hear_invoice(tx, PROVIDER, membership_id, invoice)
     for bill in bills:
         payment_id = money.note(tx, PROVIDER, membership, bill)
         payment_answers.record_intent(tx, PROVIDER, payment_id, bill.intent)
+    for invoice in invoices:  # seldom any: each is heard of once
+        money.hear_invoice(tx, PROVIDER, membership_id, invoice)
     at = told.told_at or clock.now()
     if at < known.told_at:
         return Noop(Code.SUBSCRIPTION_ALREADY_KNOWN, subject=membership_id)

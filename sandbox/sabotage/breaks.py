@@ -16,6 +16,7 @@ class Break:
     checks: tuple[str, ...]
 
 
+LEGS, CARD = "portal/verbs/billing_legs.py", ("tests/verbs/test_card_memberships.py",)
 VERBS, JOBS, DB = "tests/verbs", "tests/jobs", "tests/db"
 MOVE, MESSAGES = "portal/move.py", "portal/jobs/messages.py"
 INBOX, OUTBOX, EVENTS = "portal/inbox.py", "portal/outbox.py", "portal/jobs/events.py"
@@ -340,8 +341,8 @@ BREAKS = (
     Break(
         "a door waits behind the mail",
         "portal/doorbell.py",
-        '    ("locks", "keys"),\n    ("refunds", "payments"),\n    ("outbox",),',
-        '    ("outbox", "locks", "keys"),\n    ("refunds",),\n    ("payments",),',
+        '    ("locks", "keys"),\n    ("refunds", "payments", "memberships"),\n    ("outbox",),',
+        '    ("outbox", "locks", "keys"),\n    ("refunds",),\n    ("payments", "memberships"),',
         ("tests/endurance/test_lanes.py",),
     ),
     Break(
@@ -350,5 +351,89 @@ BREAKS = (
         "NO_TIMEOUT = -1",
         "NO_TIMEOUT = 120",
         ("tests/jobs/test_doorbell.py",),
+    ),
+    Break(
+        "an act at the billing that is settled is settled again",
+        LEGS,
+        'if leg.progress == "done":',
+        'if leg.progress == "never":',
+        CARD,
+    ),
+    Break(
+        "an act at the billing is asked for again under another key",
+        LEGS,
+        "_known(desk, leg.membership_id), str(leg.id)",
+        "_known(desk, leg.membership_id), str(clock.now())",
+        CARD,
+    ),
+    Break(
+        "what the billing has not done is taken for done",
+        "portal/policies/billing_legs.py",
+        "return over or word.ends_at is not None",
+        "return True",
+        CARD,
+    ),
+    Break(
+        "a sweep ends what the billing says it does not have",
+        LEGS,
+        'leg.kind == "end_now" and leg.wish["reason"] == "force_cancel"',
+        'leg.kind in ("end_now", "set_end")',
+        CARD,
+    ),
+    Break(
+        "a membership ends here while its billing goes on",
+        "portal/verbs/membership_end.py",
+        'case Ends(leg=str() as leg) if membership.billing == "card":',
+        'case Ends(leg=str() as leg) if membership.billing == "invoice":',
+        CARD,
+    ),
+    Break(
+        "what is billed on after its end is left to it",
+        "portal/verbs/subscription_answers.py",
+        'if state == "ended" and not told.over:',
+        'if state == "never":',
+        CARD,
+    ),
+    Break(
+        "an older word on a subscription is followed",
+        "portal/policies/forward_only.py",
+        'return "earlier" if heard < known - LATENCY else "undecided"',
+        'return "later"',
+        CARD,
+    ),
+    Break(
+        "a wait for a reading is ended by another word",
+        "portal/verbs/subscription_mirror.py",
+        "else least(subscription_mirror.next_read_at, excluded.next_read_at) end",
+        "else excluded.next_read_at end",
+        CARD,
+    ),
+    Break(
+        "what a membership's end owes is not written down",
+        "portal/verbs/membership_moves.py",
+        "    _owe_proofs(tx, membership, now)\n",
+        "",
+        ("tests/verbs/test_membership_end.py",),
+    ),
+    Break(
+        "a stay after the end of its membership is kept",
+        "portal/verbs/membership_moves.py",
+        "    _cancel_stays(tx, actor, membership.id, ends_at)\n",
+        "",
+        ("tests/verbs/test_membership_end.py", "tests/verbs/test_benefits.py"),
+    ),
+    Break(
+        "a membership that is paused gives",
+        "portal/policies/membership_benefits.py",
+        "Code.MEMBERSHIP_PAUSED if membership.paused else None",
+        "None",
+        ("tests/policies", "tests/verbs/test_benefits.py"),
+    ),
+    Break(
+        "money after the end of a membership is kept",
+        "portal/verbs/membership_money.py",
+        "in_time = paid_at <= _ended_at(tx, membership)",
+        "in_time = True",
+        CARD,
     ),
 )

@@ -467,7 +467,8 @@ def card_fails_later(billed: Billed) -> None:
     provider.subscriptions.update(there["id"], {"default_payment_method": card.id})
 
 
-def test_money_that_lands_after_the_end_is_returned_in_full(billed: Billed) -> None:
+@pytest.mark.parametrize("lost", ["nothing", "invoice.paid", "payment_intent.succeeded"])
+def test_money_that_lands_after_the_end_is_returned_in_full(billed: Billed, lost: str) -> None:
     running(billed)
     card_fails_later(billed)
     billed.pass_time(days=32)
@@ -477,7 +478,7 @@ def test_money_that_lands_after_the_end_is_returned_in_full(billed: Billed) -> N
     assert isinstance(billed.end("force_cancel", note="test"), Applied)
     billed.pass_time(minutes=5)
     billed.pay()  # a page that was open all the time
-    billed.hear()
+    billed.hear(*{"payment_intent.succeeded", "invoice.paid"} - {lost})
     assert billed.state == "ended"
     assert billed.owner.rows("select state, amount, reason from refunds") == [
         ("succeeded", 9800, "late_payment")
@@ -485,6 +486,34 @@ def test_money_that_lands_after_the_end_is_returned_in_full(billed: Billed) -> N
     assert billed.owner.one("select count(*) from membership_periods") == 1
     assert sum(amount for _, amount in billed.folio()) == 0
     assert "membership_refund_sent" in billed.letters()
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("payment_intent.succeeded", "invoice.paid"),
+        ("invoice.paid", "payment_intent.succeeded"),
+        ("payment_intent.succeeded",),
+    ],
+    ids=" then ".join,
+)
+def test_money_that_was_paid_before_the_end_and_heard_of_after_it_is_kept(
+    billed: Billed, order: tuple[str, ...]
+) -> None:
+    running(billed)
+    card_fails_later(billed)
+    billed.pass_time(days=32)
+    billed.hear()
+    membership_money.pay(billed.desk, GUEST, billed.id)
+    billed.pay()
+    assert isinstance(billed.end("force_cancel", note="test"), Applied)
+    for name in order:
+        billed.hear(name)
+    assert billed.state == "ended"
+    assert billed.owner.rows("select state, amount, reason from refunds") == []
+    assert billed.owner.one("select count(*) from membership_periods") == 2
+    assert sum(amount for _, amount in billed.folio()) == 0
+    assert billed.letters().count("membership_paid") == 2
 
 
 def test_behind_and_ended_leaves_nothing_to_pay_there(billed: Billed) -> None:
