@@ -360,10 +360,10 @@ BREAKS = (
         CARD,
     ),
     Break(
-        "an act at the billing is asked for again under another key",
+        "a subscription is asked for again under another key",
         LEGS,
-        "_known(desk, leg.membership_id), str(leg.id)",
-        "_known(desk, leg.membership_id), str(clock.now())",
+        'Rejected("the membership is gone")\n    key = str(leg.id)',
+        'Rejected("the membership is gone")\n    key = str(clock.now())',
         CARD,
     ),
     Break(
