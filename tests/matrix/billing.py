@@ -4,12 +4,12 @@ from typing import Any
 from uuid import UUID
 
 from portal.outcome import Applied, Code, Refused
-from portal.verbs import memberships
+from portal.verbs import membership_money, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.stripe.testing import client
 from tests.matrix.scenes import of_a_membership
 from tests.matrix.stage import Given, Stage
-from tests.outside import STRIPE_KEY, pay
+from tests.outside import STRIPE_KEY, pay, receive, work
 
 MONTH = 32 * 86_400
 
@@ -177,6 +177,32 @@ def an_end_with_an_open_invoice(stage: Stage) -> Given:
     said = stage.at_desk(end_membership, membership, Ending("force_cancel"))
     assert isinstance(said, Applied), said
     return given
+
+
+def paid_after_its_end(stage: Stage) -> Given:
+    """On a page that was open all the time, and before the invoice was closed."""
+    membership = _paid_after_its_end(stage)
+    return of_a_membership(stage, membership, raw=stage.event("payment_intent.succeeded").raw)
+
+
+def late_money_that_landed(stage: Stage) -> Given:
+    """It is booked; whether it came in time, its invoice has to say."""
+    membership = _paid_after_its_end(stage)
+    receive(stage.event("payment_intent.succeeded"))
+    work(stage.house, "inbox")
+    return of_a_membership(stage, membership)
+
+
+def _paid_after_its_end(stage: Stage) -> UUID:
+    given = one_behind(stage)
+    membership: UUID = given["membership"]
+    said = stage.at_desk(membership_money.pay, membership)
+    assert isinstance(said, Applied), said
+    said = stage.at_desk(end_membership, membership, Ending("force_cancel"))
+    assert isinstance(said, Applied), said
+    stage.stripe.post("clock", advance=300)
+    _pay(stage)
+    return membership
 
 
 def _there(stage: Stage) -> dict[str, Any]:

@@ -105,6 +105,8 @@ ACTS = (
     event("first payment heard", billing.paid_and_unheard),
     event("first payment heard inline", billing.paid_and_unheard, mode="inline"),
     event("first invoice heard", billing.invoiced_and_unheard),
+    event("late money heard", billing.paid_after_its_end),
+    job("drain memberships to decide", billing.late_money_that_landed, drain.drain, "memberships"),
     job("drain memberships to read", billing.a_renewal_unheard, drain.drain, "memberships"),
     job("drain memberships to resolve", billing.an_answer_lost, drain.drain, "memberships"),
     job("drain memberships unpaid", billing.a_checkout_too_old, drain.drain, "memberships"),
