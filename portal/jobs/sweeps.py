@@ -12,7 +12,7 @@ from portal.doorbell import HOUSEKEEPING, KINDS, Kind
 from portal.jobs.catch_up import fetch_missed
 from portal.jobs.drain import drain
 from portal.jobs.house import at_work
-from portal.jobs.reconcile import reconcile
+from portal.jobs.reconcile import SETTLES_SECONDS, reconcile
 
 # Seconds between two looks at each kind of work, when nothing rings.
 EVERY: dict[Kind, int] = {
@@ -73,7 +73,8 @@ def prune() -> int:
         return inbox.prune(tx, KEEP_COMPLETED)
 
 
-def compare() -> int:
-    """Our books beside the provider's and the locks': what differs is shown to a person."""
+def compare(settle: float = SETTLES_SECONDS) -> int:
+    """Our books beside the provider's and the locks': what differs is shown to a person. What
+    seems to differ is looked at again after `settle` seconds."""
     with at_work() as house, log.request(log.new_request_id()):
-        return reconcile(house.providers).open
+        return reconcile(house.providers, settle).open
