@@ -42,7 +42,7 @@ reset:
 
 test: setup
 	@$(OURS) -m sandbox.browser
-	@exec $(OURS) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@exec $(OURS) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 walkthrough: setup
 	@exec $(OURS) -m sandbox.walkthrough
