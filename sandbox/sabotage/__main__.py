@@ -16,7 +16,7 @@ from pathlib import Path
 from sandbox.process import ROOT
 from sandbox.sabotage.breaks import BREAKS, Break
 
-CAUGHT = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)
+CAUGHT = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.M)
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "node_modules", "var", "build", "mutants", "__pycache__"
 )

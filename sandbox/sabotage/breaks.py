@@ -196,8 +196,9 @@ BREAKS = (
     Break(
         "no SKIP LOCKED at the outbox",
         CLAIMS,
+        "order by d.priority, d.next_attempt_at\n        limit at_most\n"
         "        for update skip locked",
-        "        ",
+        "order by d.priority, d.next_attempt_at\n        limit at_most",
         ("tests/jobs/test_messages.py",),
     ),
     Break(
@@ -223,7 +224,7 @@ BREAKS = (
     ),
     Break(
         "a removal overtakes the setting before it",
-        CLAIMS,
+        "migrations/sql/0006_lapsed_claims.sql",
         "and earlier.done_at is null and earlier.dead_at is null",
         "and false",
         ("tests/jobs/test_locks.py",),
