@@ -302,7 +302,7 @@ BREAKS = (
         "portal/db.py",
         'settled = " and (select count(*) from first) >= 0" if first else ""',
         'settled = ""',
-        ("tests/verbs/test_payments.py", "tests/verbs/test_refunds.py", "tests/endurance"),
+        ("tests/verbs/test_payments.py", "tests/verbs/test_refunds.py"),
     ),
     Break(
         "a form without its token is accepted",

@@ -6,14 +6,17 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 import stripe as sdk
 from flask import Flask
 
-from portal import clock, doorbell, seal
+from portal import clock, doorbell, ledger, seal
+from portal.db import transaction
 from portal.edges.errors import Rejected, Unknown, Unreachable
 from portal.edges.payments.port import Intent
 from portal.jobs.house import House
+from portal.models import Payment
 from portal.money import Money
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.verbs import cash, payment_answers, payments, stay_changes, stays
@@ -21,6 +24,7 @@ from portal.verbs.desk import Desk
 from portal.verbs.payment_answers import PROVIDER
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast
+from tests.conftest import psycopg_url
 from tests.outside import Owner, at_once, deliver, events, pay, receive, recorded, work
 from tests.verbs.books import another_writes
 from tests.verbs.nearby import Nearby
@@ -106,6 +110,22 @@ def test_the_ledger_hears_of_money_from_the_provider_only(
     ]
     assert owner.one("select count(*) from outbox where event_type = 'payment_received'") == 1
     assert open_payment(worker, cast, stay) == Noop(Code.NOTHING_DUE, subject=stay.id)
+
+
+def test_whose_account_it_is_on_is_held_with_a_payment(
+    worker: House, cast: Cast, stripe: StandIn, database: dict[str, str], inside: Flask
+) -> None:
+    stay = cast.book(price=6000)
+    said = open_payment(worker, cast, stay)
+    assert isinstance(said, Applied), said
+    assert said.subject is not None
+    with (
+        psycopg.connect(psycopg_url(database["DATABASE_OWNER_URL"])) as other,
+        transaction(stay.facility_id) as tx,
+    ):
+        assert ledger.hold(tx, Payment, said.subject) is not None
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            other.execute("select 1 from stays for no key update nowait")
 
 
 def test_only_what_the_deposit_does_not_cover_is_charged(
