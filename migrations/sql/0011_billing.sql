@@ -6,6 +6,7 @@ CREATE TABLE billing_legs (
     membership_id UUID NOT NULL,
     kind TEXT NOT NULL,
     progress TEXT DEFAULT 'open' NOT NULL,
+    seen INTEGER NOT NULL,
     wish JSONB NOT NULL,
     actor_kind TEXT NOT NULL,
     actor_id UUID,

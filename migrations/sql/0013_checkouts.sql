@@ -5,11 +5,8 @@ alter table memberships add column checkout_until timestamp with time zone;
 create index ix_memberships_unpaid on memberships (next_look_at, checkout_until)
     where state = 'checkout';
 
-drop function memberships_to_end(int);
-
--- With the state, which is the reason for the end.
-create function memberships_to_end(at_most int)
-returns table (id uuid, facility_id uuid, state text)
+create or replace function memberships_to_end(at_most int)
+returns table (id uuid, facility_id uuid)
 language sql volatile security definer set search_path = pg_catalog, public
 as $$
     with ended as materialized (
@@ -29,8 +26,5 @@ as $$
     set next_look_at = now() + interval '1 minute'
     from (select ended.id from ended union all select unpaid.id from unpaid) due
     where m.id = due.id
-    returning m.id, m.facility_id, m.state
+    returning m.id, m.facility_id
 $$;
-
-revoke all on function memberships_to_end(int) from public;
-grant execute on function memberships_to_end(int) to portal_app;

@@ -166,6 +166,20 @@ def test_k5_a_full_and_open_house_is_upgraded_whole(older: dict[str, str], revis
         assert wire.execute("select count(*) from guests").fetchone() == (0,)
 
 
+def test_k5_a_house_that_has_a_migrations_work_already_takes_it_again(
+    older: dict[str, str],
+) -> None:
+    """What 0026 does was for a while written into the migrations before it."""
+    migrate(older, "0025")
+    with owner_of(older) as wire:
+        assert ("billing_legs", "seen") in columns(wire)
+        wire.execute(Path("migrations/sql/0026_ends_with_their_state.sql").read_bytes())
+        migrate(older)
+        assert stands_on(wire) == NEWEST
+        assert ("billing_legs", "seen") not in columns(wire)
+        assert wire.execute("select state from memberships_to_end(1)").fetchall() == []
+
+
 @pytest.mark.parametrize(
     ("kind", "count"), [("code_stray", 1), ("code_missing", 2), ("code_differs", 30)]
 )
