@@ -5,9 +5,10 @@ once more after a pause, and only what both have seen is written down.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 from uuid import UUID
 
@@ -73,32 +74,25 @@ def reconcile(far: Providers, settle: float = SETTLES_SECONDS) -> Told:
 
 
 def _parts(far: Providers, houses: Sequence[UUID]) -> Iterator[Part]:
-    """What everybody shares is first; then doors, those looked at longest ago before the rest.
-    Each is read before the next is made: the older money begins where the recent was whole."""
-    recent = Money(name="money", houses=houses, window=recent_span(), payments=far.payments)
-    yield recent
-    yield Money(
-        name="money before",
-        houses=houses,
-        window=older_span("money before", recent.begins),
-        payments=far.payments,
-        beside=recent,
-    )
-    billed = Subscriptions(
-        name="subscriptions", houses=houses, window=recent_span(), billing=far.billing
-    )
-    yield billed
-    yield Subscriptions(
-        name="subscriptions before",
-        houses=houses,
-        window=older_span("subscriptions before", billed.begins),
-        billing=far.billing,
-        beside=billed,
-    )
+    """What everybody shares is first; then doors, those looked at longest ago before the rest."""
+    yield from _walks("money", houses, partial(Money, payments=far.payments))
+    yield from _walks("subscriptions", houses, partial(Subscriptions, billing=far.billing))
     if far.mail_archive is not None:
         yield Mail(far.mail_archive, houses)
     for facility_id, door in due_doors(houses):
         yield Door(far.locks, facility_id, door)
+
+
+def _walks(
+    name: str, houses: Sequence[UUID], walk: Callable[..., Money | Subscriptions]
+) -> Iterator[Part]:
+    """The recent, and a slice of the older. Each is read before the next is made: the older begins
+    where the recent was whole."""
+    recent = walk(name=name, houses=houses, window=recent_span())
+    yield recent
+    before = f"{name} before"
+    older = older_span(before, recent.begins)
+    yield walk(name=before, houses=houses, window=older, beside=recent)
 
 
 def _first_looks(parts: Iterator[Part], told: Told) -> list[tuple[Part, Sequence[Look]]]:
