@@ -86,7 +86,7 @@ def book(
     return None if before is None else int(before)
 
 
-def is_charged(tx: Tx, membership_id: UUID, invoice_id: str) -> bool:
+def is_charged(tx: Tx, membership_id: UUID, invoice_id: str | None) -> bool:
     """Two invoices may speak of one period; each is charged for, once."""
     found = tx.scalar(
         """

@@ -193,13 +193,25 @@ def _money_landed(tx: Tx, actor: Actor, payment: Payment, event_id: str | None) 
     )
     if before is None:
         return  # the same payment is booked already
-    if payment.membership_id is not None and _is_undecided(tx, payment):
-        subscription_mirror.read_soon(tx, payment.membership_id)
+    if payment.membership_id is not None:
+        _membership_paid(tx, payment, payment.membership_id, event_id)
         return
-    over = 0 if payment.membership_id else payment_progress.surplus(payment.amount, before)
+    over = payment_progress.surplus(payment.amount, before)
     if over:
         refunds_owed.owe(tx, actor, payment.id, over, reason="surplus")
     if over < payment.amount:
+        _tell(tx, payment, event_id)
+
+
+def _membership_paid(tx: Tx, payment: Payment, membership_id: UUID, event_id: str | None) -> None:
+    """Whether money for one that is over was paid before its end is its invoice's to say: one that
+    has not been heard of is read."""
+    over = tx.scalar(
+        "select 1 from memberships where id = :id and state = 'ended'", id=membership_id
+    )
+    if over and not ledger.is_charged(tx, membership_id, payment.invoice_id):
+        subscription_mirror.read_soon(tx, membership_id)
+    else:
         _tell(tx, payment, event_id)
 
 
@@ -214,16 +226,6 @@ def _tell(tx: Tx, payment: Payment | Row, event_id: str | None) -> None:
         membership_id=payment.membership_id,
         consumer_key=f"{event_id}:{news}" if event_id else None,
     )
-
-
-def _is_undecided(tx: Tx, payment: Payment) -> bool:
-    """Whether money for a membership that is over was paid before its end is its invoice's to say,
-    and that has not been heard of yet."""
-    membership, invoice = payment.membership_id, payment.invoice_id
-    if membership is None or invoice is None or ledger.is_charged(tx, membership, invoice):
-        return False
-    state = tx.scalar("select state from memberships where id = :id", id=membership)
-    return bool(state == "ended")
 
 
 def decide_late(tx: Tx, actor: Actor, invoice_id: str, *, in_time: bool) -> None:
