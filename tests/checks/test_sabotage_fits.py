@@ -20,8 +20,8 @@ def test_every_break_finds_what_it_breaks_and_who_must_see_it(one: Break) -> Non
 )
 def test_no_later_migration_writes_anew_what_is_broken(one: Break) -> None:
     file = Path(one.file)
-    later = [other for other in file.parent.glob("*.sql") if other.name > file.name]
-    assert later
+    newest_first = sorted(file.parent.glob("*.sql"), reverse=True)
+    later = newest_first[: newest_first.index(file)]
     assert not [other for other in later if one.old in other.read_text(encoding="utf-8")]
 
 

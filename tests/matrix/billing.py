@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from portal.outcome import Applied, Code, Refused
+from portal.policies.membership_end import Reason
 from portal.verbs import membership_money, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.stripe.testing import client
@@ -42,6 +43,11 @@ def _pay(stage: Stage) -> None:
     pay(stage.stripe, stage.owner.one(newest))
 
 
+def _end(stage: Stage, membership: UUID, reason: Reason) -> None:
+    said = stage.at_desk(end_membership, membership, Ending(reason))
+    assert isinstance(said, Applied), said
+
+
 def an_application(stage: Stage) -> Given:
     return of_a_membership(stage, _applied(stage))
 
@@ -68,8 +74,7 @@ def one_to_switch(stage: Stage) -> Given:
 
 def one_that_will_end(stage: Stage) -> Given:
     membership = _runs(stage)
-    said = stage.at_desk(end_membership, membership, Ending("self_cancel"))
-    assert isinstance(said, Applied), said
+    _end(stage, membership, "self_cancel")
     stage.hear()
     return of_a_membership(stage, membership)
 
@@ -175,9 +180,7 @@ def a_checkout_of_a_retired_plan(stage: Stage) -> Given:
 
 def an_end_with_an_open_invoice(stage: Stage) -> Given:
     given = one_behind(stage)
-    membership: Any = given["membership"]
-    said = stage.at_desk(end_membership, membership, Ending("force_cancel"))
-    assert isinstance(said, Applied), said
+    _end(stage, given["membership"], "force_cancel")
     # What else it owes is looked after later: which of them comes first is nobody's promise.
     stage.owner.run(
         "update end_obligations set next_look_at = now() + interval '1 minute'"
@@ -205,8 +208,7 @@ def _paid_after_its_end(stage: Stage) -> UUID:
     membership: UUID = given["membership"]
     said = stage.at_desk(membership_money.pay, membership)
     assert isinstance(said, Applied), said
-    said = stage.at_desk(end_membership, membership, Ending("force_cancel"))
-    assert isinstance(said, Applied), said
+    _end(stage, membership, "force_cancel")
     stage.stripe.post("clock", advance=300)
     _pay(stage)
     return membership
