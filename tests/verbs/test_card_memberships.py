@@ -486,6 +486,7 @@ def test_money_that_lands_after_the_end_is_returned_in_full(billed: Billed, lost
     assert billed.owner.one("select count(*) from membership_periods") == 1
     assert sum(amount for _, amount in billed.folio()) == 0
     assert "membership_refund_sent" in billed.letters()
+    assert billed.letters().count("membership_paid") == 1  # the first one, which was kept
 
 
 @pytest.mark.parametrize(
