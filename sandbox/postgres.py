@@ -6,6 +6,7 @@ It trusts its socket: who may reach the folder is who may reach the data.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -27,6 +28,7 @@ from sandbox.process import Part, start
 
 SUPERUSER = "postgres"
 SERVER_ACCOUNT = "pgserver"  # PostgreSQL refuses to run as root
+ACCOUNT_LOCK = Path(tempfile.gettempdir()) / "monban-server-account.lock"
 LONGEST_SOCKET_DIRECTORY = 85  # a socket's whole path has to fit in 107 bytes
 UNSAFE_AND_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
@@ -171,14 +173,20 @@ def _binary(name: str) -> Path:
 
 
 def _server_account() -> pwd.struct_passwd | None:
-    """Root lends the server another account, made when it is missing."""
-    if os.geteuid() != 0:
-        return None
-    try:
-        return pwd.getpwnam(SERVER_ACCOUNT)
-    except KeyError:
-        subprocess.run(["useradd", "--system", SERVER_ACCOUNT], check=True, capture_output=True)
-        return pwd.getpwnam(SERVER_ACCOUNT)
+    """Root lends the server another account."""
+    return account(SERVER_ACCOUNT) if os.geteuid() == 0 else None
+
+
+def account(name: str) -> pwd.struct_passwd:
+    """The system's account of that name, made when it is missing; for root. One at a time: of two
+    that begin together, one finds an account that is still being made."""
+    with ACCOUNT_LOCK.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            subprocess.run(["useradd", "--system", name], check=True, capture_output=True)
+            return pwd.getpwnam(name)
 
 
 def _as(account: pwd.struct_passwd | None) -> dict[str, Any]:

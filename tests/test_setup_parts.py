@@ -134,6 +134,22 @@ def test_postgres_waits_for_one_that_is_still_shutting_down(tmp_path: Path) -> N
     second.stop()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes accounts")
+def test_an_account_that_many_ask_for_at_once_is_whole_for_each_of_them() -> None:
+    name = f"monban{os.getpid()}"
+    ask = f"from sandbox.postgres import account; import os; os.setuid(account({name!r}).pw_uid)"
+    who = f"{ask}; os.execlp('whoami', 'whoami')"
+    try:
+        asked = [
+            subprocess.Popen([sys.executable, "-c", who], stdout=subprocess.PIPE, text=True)
+            for _ in range(6)
+        ]
+        told = [process.communicate()[0].strip() for process in asked]
+    finally:
+        subprocess.run(["userdel", name], capture_output=True, check=False)
+    assert told == [name] * 6
+
+
 def test_valkey_answers_as_redis_does() -> None:
     part = parts.valkey()
     client = redis.Redis.from_url(part.url)
