@@ -72,6 +72,36 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     # houses
     "SETTINGS_SAVED": (APPLIED, _l("The settings are saved.")),
     "SETTINGS_UNCHANGED": (NOOP, _l("The settings are like this already.")),
+    # the day's close
+    "DAY_CLOSED": (APPLIED, _l("The day is closed and sealed.")),
+    "DAY_ALREADY_CLOSED": (NOOP, _l("This day is closed already.")),
+    "DAY_NOT_YET": (REFUSED, _l("This day has not begun, so it cannot be closed.")),
+    "DAY_BEFORE_LAST_CLOSE": (
+        REFUSED,
+        _l("The last close is of %(day)s. An earlier day cannot be closed any more."),
+    ),
+    "DAY_MOVED_ON": (
+        REFUSED,
+        _l(
+            "Money came or went, or something was settled, since this page was opened. The drawer"
+            " should hold %(amount)s now. Count again and send it again."
+        ),
+    ),
+    "DAY_NEEDS_REASON": (
+        REFUSED,
+        _l(
+            "The drawer should hold %(amount)s, or something is still open. Write why, and the day"
+            " can be closed."
+        ),
+    ),
+    "DRAWER_HOLDS_LESS": (
+        REFUSED,
+        _l("No more can be taken out than was counted, and nothing here can be below zero."),
+    ),
+    "JOURNAL_DAYS_IMPOSSIBLE": (
+        REFUSED,
+        _l("Choose a first and a last day, in this order, at most a year apart."),
+    ),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),

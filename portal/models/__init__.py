@@ -4,6 +4,7 @@ Nothing is written through them; see `portal.db`.
 """
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
+from portal.models.day_close import DayClose, DayCloseLine
 from portal.models.divergence import Divergence
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
@@ -28,6 +29,8 @@ __all__ = [
     "BillingLeg",
     "Checkpoint",
     "ConsumedEffect",
+    "DayClose",
+    "DayCloseLine",
     "DeadLetter",
     "Divergence",
     "Door",

@@ -1,7 +1,15 @@
 """The folio: append-only lines. `amount` is the effect on what the guest owes, so the balance due
 is the plain sum."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Identity,
+    Index,
+    PrimaryKeyConstraint,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
@@ -11,6 +19,7 @@ from portal.models.columns import Created, House, Instant, Ref, Words, belongs_t
 class LedgerLine(Base):
     __tablename__ = "ledger_lines"
     __table_args__ = (
+        PrimaryKeyConstraint("facility_id", "id"),
         UniqueConstraint("facility_id", "form_key"),
         belongs_to("stays", "stay_id"),
         belongs_to("memberships", "membership_id"),
@@ -58,7 +67,7 @@ class LedgerLine(Base):
         Index("ix_ledger_lines_at", "facility_id", "at", "id"),
     )
 
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True))
     facility_id: Mapped[House]
     stay_id: Mapped[Ref | None]
     membership_id: Mapped[Ref | None]

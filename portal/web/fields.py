@@ -299,14 +299,21 @@ class Version(HiddenField):
     """The row's version that the person saw: an int."""
 
     data: Any
+    pattern = r"[0-9]{1,9}"
 
     def process_formdata(self, valuelist: list[str]) -> None:
         text = valuelist[0] if valuelist else ""
-        self.data = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
+        self.data = int(text) if re.fullmatch(self.pattern, text) else None
 
     def pre_validate(self, form: Any) -> None:
         if self.data is None:
             raise StopValidation(str(_l("This form is not complete. Load the page again.")))
+
+
+class Seen(Version):
+    """A figure that the page showed, and that the person decided by: an int."""
+
+    pattern = r"-?[0-9]{1,15}"
 
 
 class Key(HiddenField):

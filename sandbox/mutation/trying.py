@@ -31,8 +31,11 @@ from sandbox.mutation.notes import Learned, Mutant, Notes, Result
 PYTEST = ["-q", "--tb=no", "--assert=plain", "--no-header", "--no-summary"]
 PYTEST += ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
 
-LONGEST = 4
+LONGEST = 30
 """Seconds of tests, of the processor's time as learned: who outlives them has survived."""
+
+LONGEST_ANEW = 4
+"""The same of a module that is imported anew, each time with a session of its own."""
 
 OURS = ("portal", "tests", "sandbox", "app", "worker", "migrations", "__main__")
 
@@ -232,13 +235,13 @@ def _tests_of(mutant: Mutant, learned: dict[str, Learned]) -> list[str]:
     found = [
         test for test, of in learned.items() if test.startswith(folder) or mutant.path in of.reached
     ]
-    return within(LONGEST, sorted(found, key=lambda test: learned[test].seconds), learned)
+    return within(LONGEST_ANEW, sorted(found, key=lambda test: learned[test].seconds), learned)
 
 
 def _whole_session(house: House, tests: list[str], swap: Swap | None) -> int:
     if swap:
         sys.meta_path.insert(0, swap)
-    signal.setitimer(signal.ITIMER_REAL, 120 + 10 * LONGEST)
+    signal.setitimer(signal.ITIMER_REAL, 120 + 10 * LONGEST_ANEW)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)

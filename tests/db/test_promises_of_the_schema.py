@@ -22,6 +22,8 @@ Wire = psycopg.Connection[Any]
 
 APPENDED_ONLY = {
     "consumed_effects",
+    "day_close_lines",
+    "day_closes",
     "gate_audits",
     "ledger_lines",
     "membership_periods",

@@ -128,6 +128,8 @@ _BOOKS = """
         union all select concat_ws(' ', 'key', k.state, d.device_id)
         from entry_keys k join doors d on d.id = k.door_id
         union all select concat_ws(' ', 'house', slug, benefits_while_past_due) from facilities
+        union all select concat_ws(' ', 'close', c.no, c.cash_in, c.counted, c.taken, c.lines, (
+            select count(*) from day_close_lines l where l.close_id = c.id)) from day_closes c
         union all select concat_ws(' ', 'door', device_id, online, battery) from doors
         union all select concat_ws(' ', 'letter', source_kind, closed_how) from dead_letters
         union all select concat_ws(' ', 'difference', kind, healed_at is not null) from divergences

@@ -16,6 +16,7 @@ from portal.outcome import Applied, Refused
 from portal.policies.membership_end import Reason
 from portal.verbs import (
     cash,
+    day_close,
     guests,
     membership_plans,
     memberships,
@@ -160,6 +161,23 @@ def a_guest_paid_and_cancelled(stage: Stage) -> Given:
     stage.do(stays.cancel, stay.id, 1)
     stage.work()
     return stage.given(stay)
+
+
+def a_drawer_to_count(stage: Stage) -> Given:
+    """What somebody has counted beside the page of it."""
+    paid_in_cash(stage)
+    count = day_close.Count(
+        form_key=uuid4(),
+        day=clock.local_day(clock.now(), stage.cast.tokyo.zone),
+        opening=20_000,
+        counted=20_000 + PRICE,
+        taken=PRICE,
+        cash_moved=PRICE,
+        left_open=0,
+        reason="",
+    )
+    stage.work()
+    return a_house_of_managers(stage) | {"count": count}
 
 
 def a_guest(stage: Stage) -> Given:

@@ -2,14 +2,18 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 
-from portal.verbs import memberships
+from portal import clock
+from portal.outcome import Applied
+from portal.queries import day_closes
+from portal.verbs import day_close, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
@@ -57,6 +61,7 @@ class World:
         for house, guest in ((self.tokyo, TOKYO_ONLY), (self.osaka, OSAKA_ONLY)):
             self.tokens[house.id] = [stay.token for stay in self._fill(house, guest)]
             self.memberships[house.id] = [one.token for one in self._members(house, guest)]
+            self._close_yesterday(house)
         self._tokyo_alone()
         hired = {
             "front desk": (self.tokyo, "front_desk", "ja"),
@@ -110,6 +115,27 @@ class World:
             with self.front.app.app_context():
                 end_membership(self.front.desk(house), cast.sato.actor, joined.id, ending)
         return made
+
+    def _close_yesterday(self, house: HouseOf) -> None:
+        """So that a day is closed, and today can be."""
+        with self.front.cast.transaction(house.id) as tx:
+            now = day_closes.to_close(tx, clock.now())
+            yesterday = clock.local_day(clock.now(), house.zone) - timedelta(days=1)
+            said = day_close.close(
+                tx,
+                self.front.cast.sato.actor,
+                day_close.Count(
+                    form_key=uuid4(),
+                    day=yesterday,
+                    opening=0,
+                    counted=0,
+                    taken=0,
+                    cash_moved=now.figures.cash_moved,
+                    left_open=len(now.matters),
+                    reason="nothing was counted",
+                ),
+            )
+        assert isinstance(said, Applied), said
 
     def links(self, rule: str, house: UUID) -> list[str]:
         """What `<token>` may be in an address of this rule: of a stay, of a membership, a house."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from portal.verbs import cash, guests, stay_changes, stays
+from portal.verbs import cash, day_close, guests, stay_changes, stays
 from tests.matrix import scenes
 from tests.matrix.act import Act, Doing, button, form
 from tests.matrix.scenes import HOUR, PRICE
@@ -67,5 +67,11 @@ ACTS = (
                 scenes.other_times(PAID, longer=-2 * HOUR, price_change=-2000)),
     counter("cash.take", RESERVED, cash.take),
     counter("cash.hand_back", scenes.a_guest_paid_and_cancelled, cash.hand_back),
+    Act(
+        "day_close.close",
+        scenes.a_drawer_to_count,
+        lambda do: do.form(day_close.close, do["count"]),
+        lambda do: do.form(day_close.close, replace(do["count"], form_key=uuid4())),
+    ),
     form("guests.choose_language", scenes.a_guest, guests.choose_language, "guest", "locale"),
 )  # fmt: skip
