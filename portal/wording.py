@@ -105,6 +105,7 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
+    "LINK_RENEWED": (APPLIED, _l("There is a new link. The old one no longer works.")),
     # money
     "PAYMENT_OPENED": (APPLIED, _l("The payment can be made now.")),
     "PAYMENT_ATTEMPT_OPEN": (NOOP, _l("A payment is open already.")),

@@ -17,7 +17,7 @@ from portal.outcome import Code, Outcome
 from portal.policies.membership_end import Reason
 from portal.policies.periods import When
 from portal.queries import members, plans
-from portal.verbs import memberships, subscription_answers
+from portal.verbs import links, memberships, subscription_answers
 from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, lists, people, words
 from portal.web.locale import language
@@ -99,6 +99,13 @@ def approve(membership_id: UUID) -> AnyResponse:
     return _answered(
         answer.act_at_desk(memberships.approve, membership_id, forms.seen()), membership_id
     )
+
+
+@blueprint.post("/<uuid:membership_id>/link")
+@access.staff()
+def link(membership_id: UUID) -> AnyResponse:
+    said = answer.act(links.renew_of_membership, membership_id, forms.seen())
+    return _answered(said, membership_id)
 
 
 @blueprint.post("/<uuid:membership_id>/resume")

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal.db import Row
 from portal.money import LARGEST
 from portal.queries import offers
-from portal.verbs import cash, keys, stay_changes, stays
+from portal.verbs import cash, keys, links, stay_changes, stays
 from portal.web import access, answer, forms, people
 from portal.web.staff import stay_forms, stay_view
 
@@ -50,6 +50,12 @@ def reinstate(stay_id: UUID) -> AnyResponse:
 @access.staff()
 def new_key(stay_id: UUID) -> AnyResponse:
     return stay_view.answered(answer.act(keys.reissue, stay_id, forms.seen()), stay_id)
+
+
+@blueprint.post("/link")
+@access.staff()
+def link(stay_id: UUID) -> AnyResponse:
+    return stay_view.answered(answer.act(links.renew_of_stay, stay_id, forms.seen()), stay_id)
 
 
 # Cancelling --------------------------------------------------------------------------------------

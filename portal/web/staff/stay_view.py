@@ -158,6 +158,8 @@ def _changed(row: Row) -> tuple[str, str]:
         return gettext("Times changed"), _times(row.detail or "")
     if row.verb == "switch_plan":
         return gettext("On another plan"), row.detail or ""
+    if row.verb == "renew_link":
+        return gettext("A new link; the old one no longer works"), ""
     return gettext("Changed"), row.detail or ""
 
 

@@ -8,6 +8,7 @@ from portal.jobs import drain
 from portal.policies.membership_end import Reason
 from portal.policies.periods import When
 from portal.verbs import (
+    links,
     membership_money,
     membership_plans,
     memberships,
@@ -74,6 +75,12 @@ ACTS = (
     ),
     button("memberships.approve", scenes.an_application, memberships.approve),
     button("memberships.resume", scenes.a_membership_that_will_end, memberships.resume),
+    # A colleague's press is another link, and another message.
+    Act(
+        "links.renew_of_membership",
+        scenes.an_application,
+        lambda do: do.form(links.renew_of_membership, do["membership"], do["seen"]),
+    ),
     end("later", scenes.a_member_with_a_booking, "self_cancel"),
     end("now", scenes.a_member_in_house, "force_cancel"),
     end("rejected", scenes.an_application, "application_rejected"),

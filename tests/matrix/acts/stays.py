@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from portal.verbs import cash, day_close, guests, stay_changes, stays
+from portal.verbs import cash, day_close, guests, links, stay_changes, stays
 from tests.matrix import scenes
 from tests.matrix.act import Act, Doing, button, form
 from tests.matrix.scenes import HOUR, PRICE
@@ -73,5 +73,8 @@ ACTS = (
         lambda do: do.form(day_close.close, do["count"]),
         lambda do: do.form(day_close.close, replace(do["count"], form_key=uuid4())),
     ),
+    # A colleague's press is another link, and another message.
+    Act("links.renew_of_stay", RESERVED,
+        lambda do: do.form(links.renew_of_stay, do["stay"], do["seen"])),
     form("guests.choose_language", scenes.a_guest, guests.choose_language, "guest", "locale"),
 )  # fmt: skip
