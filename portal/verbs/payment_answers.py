@@ -136,7 +136,7 @@ def note_intent(tx: Tx, payment_id: UUID, intent: Intent) -> None:
         """
         update payments
         set intent_id = :intent, livemode = :livemode,
-            client_secret_sealed = coalesce(:secret, client_secret_sealed)
+            client_secret_sealed = coalesce(client_secret_sealed, :secret)
         where id = :id and (intent_id is null or intent_id = :intent)
         """,
         id=payment_id,

@@ -37,6 +37,7 @@ WHEN = {
 }
 DASHBOARD = "https://dashboard.stripe.com"
 ENDABLE = ("active", "past_due", "scheduled_to_end")
+APPLYING = ("applying", "checkout")
 
 PROOFS = {
     "keys_gone": _l("No key that only the membership gave is left on a lock"),
@@ -206,6 +207,7 @@ def _act_page(act: str, membership_id: UUID, form: forms.ActForm) -> str:
         bookings=ahead,
         version=form.version.data or membership.version,
         endable=membership.state in ENDABLE,
+        withdrawing=membership.state in APPLYING,
     )
 
 
@@ -220,6 +222,7 @@ def _page(membership_id: UUID) -> str:
         membership=seen.membership,
         price=words.price,
         endable=seen.membership.state in ENDABLE,
+        withdrawable=seen.membership.state in APPLYING,
         no_way_back=answer.sentence(Code.PLAN_RETIRED, {}),
         link=_link(seen.membership),
         there=_there(seen.membership),

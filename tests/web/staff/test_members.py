@@ -120,6 +120,24 @@ def test_a_membership_is_ended(front: FrontDesk, owner: Owner, when: str, to: st
     assert state(owner, joined) == to
 
 
+@pytest.mark.parametrize("billing", ["desk", "card"])
+def test_an_applicant_withdraws_by_telephone(
+    front: FrontDesk, owner: Owner, lang: str, billing: str
+) -> None:
+    """Before or after the approval: a first payment can then no longer be made."""
+    plan = front.cast.offer("p", "会員", "Member", billing=billing)
+    joined = front.cast.apply(plan)
+    client = front.cast.signed_in(front.cast.sato, locale=lang)
+    if billing == "card":
+        assert send(client, of(joined.id), of(joined.id, "/approve")).status_code == 303
+        assert state(owner, joined) == "checkout"
+    form = of(joined.id, "/end")
+    page(client, form, lang)
+    assert send(client, form, form, note="電話").status_code == 303
+    ended = owner.row("select state, end_reason from memberships")
+    assert ended == ("ended", "self_cancel")
+
+
 @pytest.mark.parametrize("typed", [{"when": "now", "note": "  "}, {"when": "soon"}])
 def test_the_house_says_why_it_ends_one_now(
     front: FrontDesk, owner: Owner, typed: dict[str, str]
