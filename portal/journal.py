@@ -31,9 +31,10 @@ DIGEST = """
 SUMS = f"""
     coalesce(-sum(l.amount) filter (where l.kind = 'cash'), 0)::bigint as cash_in,
     coalesce(sum(l.amount) filter (where l.kind = 'cash_returned'), 0)::bigint as cash_out,
-    coalesce(-sum(l.amount) filter (where l.kind in ('deposit', 'payment', 'refund_reversed')),
-             0)::bigint as card_in,
-    coalesce(sum(l.amount) filter (where l.kind = 'refund'), 0)::bigint as card_out,
+    coalesce(-sum(l.amount) filter (where l.kind in ('deposit', 'payment',
+             'refund_reversed', 'chargeback_reversed')), 0)::bigint as card_in,
+    coalesce(sum(l.amount) filter (where l.kind in ('refund', 'chargeback')), 0)::bigint
+        as card_out,
     count(*)::int as lines, {DIGEST} as lines_digest
 """
 

@@ -20,10 +20,12 @@ Kind = Literal[
     "cash_returned",
     "refund",
     "refund_reversed",
+    "chargeback",
+    "chargeback_reversed",
 ]
 
 # Lines that raise what the guest owes; every other kind lowers it.
-RAISES: frozenset[Kind] = frozenset({"charge", "fee", "cash_returned", "refund"})
+RAISES: frozenset[Kind] = frozenset({"charge", "fee", "cash_returned", "refund", "chargeback"})
 
 
 def book(
@@ -37,6 +39,7 @@ def book(
     currency: str,
     payment_id: UUID | None = None,
     refund_id: UUID | None = None,
+    dispute_id: UUID | None = None,
     form_key: UUID | None = None,
     memo: str = "",
 ) -> int | None:
@@ -60,9 +63,11 @@ def book(
             select coalesce(sum(amount), 0) as balance from ledger_lines where {column} = :{column}
         ), line as (
             insert into ledger_lines (facility_id, {column}, kind, amount, currency, payment_id,
-                refund_id, form_key, memo, actor_kind, actor_id, actor_name, request_id, at)
+                refund_id, dispute_id, form_key, memo, actor_kind, actor_id, actor_name,
+                request_id, at)
             values (:facility_id, :{column}, :kind, :amount, :currency, :payment_id, :refund_id,
-                :form_key, :memo, :actor_kind, :actor_id, :actor_name, :request_id, :at)
+                :dispute_id, :form_key, :memo, :actor_kind, :actor_id, :actor_name,
+                :request_id, :at)
             on conflict do nothing
             returning id
         )
@@ -75,6 +80,7 @@ def book(
         currency=currency,
         payment_id=payment_id,
         refund_id=refund_id,
+        dispute_id=dispute_id,
         form_key=form_key,
         memo=memo,
         actor_kind=actor.kind,

@@ -163,6 +163,15 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         _l("The provider says that the refund failed. The money is still owed."),
     ),
     "REFUND_STATE_CHANGED": (CONFLICT, _l("This refund changed meanwhile. Nothing was done.")),
+    "PAYMENT_DISPUTED": (
+        REFUSED,
+        _l(
+            "The card's bank is questioning this payment or has taken it back. Nothing of it can be"
+            " returned beside that."
+        ),
+    ),
+    "DISPUTE_RECORDED": (APPLIED, _l("The provider's word on the dispute is recorded.")),
+    "DISPUTE_ALREADY_RECORDED": (NOOP, _l("The provider says nothing new of a dispute.")),
     "BILLING_UNAVAILABLE": (
         REFUSED,
         _l("The payment provider could not be reached or did not agree. Nothing has changed."),

@@ -16,6 +16,7 @@ from uuid import UUID
 from portal import clock
 from portal.db import Row, Tx, transaction
 from portal.edges.errors import Unreachable
+from portal.edges.payments.port import Dispute as ProviderDispute
 from portal.edges.payments.port import Intent, Listed, Payments
 from portal.edges.payments.port import Refund as ProviderRefund
 from portal.jobs import checkpoints
@@ -24,6 +25,7 @@ from portal.policies.divergences import (
     OurPayment,
     OurRefund,
     Span,
+    TheirDispute,
     TheirPayment,
     TheirRefund,
 )
@@ -47,6 +49,7 @@ YOUNG = timedelta(minutes=2)
 PAGE = 500
 
 PAYMENTS = ("payment_not_here", "payment_not_there", "payment_differs")
+DISPUTES = ("dispute_differs",)
 REFUNDS = ("refund_not_here", "refund_not_there", "refund_differs")
 
 
@@ -107,7 +110,8 @@ class Money(Walk):
         since, until = self.window.since, self.window.until
         intents = self.payments.intents_since(since, self.listed_until)
         refunds = self.payments.refunds_since(since, self.listed_until)
-        whole = max(intents.since, refunds.since)
+        disputes = self.payments.disputes_since(since, self.listed_until)
+        whole = max(intents.since, refunds.since, disputes.since)
         if until is not None and whole >= until:
             raise Unreachable("one day's payments are too many to read", code="list_too_long")
         self.reached, self.read = whole, {one.id for one in intents.rows}
@@ -119,7 +123,10 @@ class Money(Walk):
         return [
             look
             for facility_id in self.houses
-            for look in _money_of(facility_id, intents, refunds, until, other)
+            for look in (
+                *_money_of(facility_id, intents, refunds, until, other),
+                _disputes_of(facility_id, disputes.rows),
+            )
         ]
 
 
@@ -168,6 +175,24 @@ def _money_of(
         list(policy.refunds(ours_back, returned, Span(refunds.since, until))),
         subjects=[*(str(one.id) for one in ours_back), *(one.id for one in returned)],
     )
+
+
+def _disputes_of(facility_id: UUID, listed: Sequence[ProviderDispute]) -> Look:
+    with transaction(facility_id) as tx:
+        of_intent = _payments_of(tx, [one.intent_id for one in listed if one.intent_id])
+        theirs = [
+            TheirDispute(one.id, payment_id, one.status, one.amount, one.currency)
+            for one in listed
+            if (payment_id := of_intent.get(one.intent_id or "")) is not None
+        ]
+        ours = tx.rows(
+            "select provider_dispute_id as id, status from disputes"
+            " where provider_dispute_id = any(:ids)",
+            ids=[one.id for one in theirs],
+        )
+    heard = {row.id: row.status for row in ours}
+    found = list(policy.disputes(heard, theirs))
+    return Look(facility_id, DISPUTES, found, subjects=[one.id for one in theirs])
 
 
 def _named(intent: Intent, here: str) -> UUID | None:

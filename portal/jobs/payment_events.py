@@ -7,10 +7,20 @@ from uuid import UUID
 from portal.db import Tx
 from portal.edges.billing.reading import invoice_from_payload, subscription_from_payload
 from portal.edges.payments.port import UnreadablePayload
-from portal.edges.payments.reading import intent_from_payload, refund_from_payload
+from portal.edges.payments.reading import (
+    dispute_from_payload,
+    intent_from_payload,
+    refund_from_payload,
+)
 from portal.jobs.applying import Applying, Handled, NotYetError, PermanentFaultError
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import membership_money, payment_answers, refund_answers, subscription_answers
+from portal.verbs import (
+    disputes,
+    membership_money,
+    payment_answers,
+    refund_answers,
+    subscription_answers,
+)
 from portal.verbs.payment_answers import PROVIDER
 
 Handler = Callable[[Tx, Applying, Mapping[str, Any]], Handled]
@@ -56,6 +66,16 @@ def on_refund(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
             return Handled("ignored", "not a refund of ours")
         raise NotYetError(f"no payment for {answer.intent_id}")
     return _handled(refund_answers.hear(tx, payment_id, answer))
+
+
+def on_dispute(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
+    told = dispute_from_payload(obj)
+    if told.intent_id is None:
+        return Handled("ignored", "a dispute without an intent is not ours")
+    payment_id = tx.enter("payment_by_intent(:intent, :named)", intent=told.intent_id, named=None)
+    if payment_id is None:
+        return Handled("ignored", "not a charge of ours")
+    return _handled(disputes.hear(tx, payment_id, told))
 
 
 def on_charge_refunded(tx: Tx, work: Applying, obj: Mapping[str, Any]) -> Handled:
@@ -121,6 +141,11 @@ HANDLERS: dict[str, Handler] = {
     "refund.failed": on_refund,
     "charge.refund.updated": on_refund,
     "charge.refunded": on_charge_refunded,
+    "charge.dispute.created": on_dispute,
+    "charge.dispute.updated": on_dispute,
+    "charge.dispute.funds_withdrawn": on_dispute,
+    "charge.dispute.funds_reinstated": on_dispute,
+    "charge.dispute.closed": on_dispute,
 }
 
 

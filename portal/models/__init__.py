@@ -21,7 +21,7 @@ from portal.models.machinery import (
 )
 from portal.models.membership import EndObligation, Member, Membership, MembershipPlan
 from portal.models.message import Message
-from portal.models.payment import Payment, Refund
+from portal.models.payment import Dispute, Payment, Refund
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
 
@@ -32,6 +32,7 @@ __all__ = [
     "DayClose",
     "DayCloseLine",
     "DeadLetter",
+    "Dispute",
     "Divergence",
     "Door",
     "EndObligation",

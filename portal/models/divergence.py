@@ -22,7 +22,7 @@ class Divergence(Base):
         belongs_to("memberships", "membership_id"),
         CheckConstraint(
             "kind in ('payment_not_here', 'payment_not_there', 'payment_differs',"
-            " 'refund_not_here', 'refund_not_there', 'refund_differs',"
+            " 'refund_not_here', 'refund_not_there', 'refund_differs', 'dispute_differs',"
             " 'code_stray', 'code_missing', 'code_differs', 'code_pin_differs',"
             " 'message_not_here', 'message_not_there',"
             " 'subscription_not_here', 'subscription_not_there', 'subscription_differs')",

@@ -28,11 +28,11 @@ class LedgerLine(Base):
         belongs_to("refunds", "refund_id"),
         CheckConstraint(
             "kind in ('charge', 'charge_reversed', 'fee', 'deposit', 'payment', 'cash',"
-            " 'cash_returned', 'refund', 'refund_reversed')",
+            " 'cash_returned', 'refund', 'refund_reversed', 'chargeback', 'chargeback_reversed')",
             name="kind",
         ),
         CheckConstraint(
-            "case when kind in ('charge', 'fee', 'cash_returned', 'refund')"
+            "case when kind in ('charge', 'fee', 'cash_returned', 'refund', 'chargeback')"
             " then amount > 0 else amount < 0 end",
             name="sign",
         ),
@@ -42,6 +42,18 @@ class LedgerLine(Base):
         ),
         CheckConstraint(
             "(kind in ('refund', 'refund_reversed')) = (refund_id is not null)", name="refund"
+        ),
+        belongs_to("disputes", "dispute_id"),
+        CheckConstraint(
+            "(kind in ('chargeback', 'chargeback_reversed')) = (dispute_id is not null)",
+            name="dispute",
+        ),
+        Index(
+            "uq_ledger_lines_dispute",
+            "dispute_id",
+            "kind",
+            unique=True,
+            postgresql_where=text("dispute_id is not null"),
         ),
         Index(
             "uq_ledger_lines_payment",
@@ -76,6 +88,7 @@ class LedgerLine(Base):
     currency: Mapped[Words]
     payment_id: Mapped[Ref | None]
     refund_id: Mapped[Ref | None]
+    dispute_id: Mapped[Ref | None]
     form_key: Mapped[Ref | None]
     """Of the form that asked for it, where a person did: the same form books one line."""
     memo: Mapped[Words] = mapped_column(server_default="")

@@ -7,7 +7,17 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
-from portal.models.columns import Attempts, Created, House, Key, Ref, Version, Words, belongs_to
+from portal.models.columns import (
+    Attempts,
+    Created,
+    House,
+    Instant,
+    Key,
+    Ref,
+    Version,
+    Words,
+    belongs_to,
+)
 
 PURPOSES = (
     "walk_in",
@@ -148,4 +158,47 @@ class Refund(Base):
     next_attempt_at: Mapped[Created]
     last_error: Mapped[Words | None]
     request_id: Mapped[Words] = mapped_column(server_default="")
+    created_at: Mapped[Created]
+
+
+class Dispute(Base):
+    """A card's bank questions a payment: what the provider last said of it. It only moves on."""
+
+    __tablename__ = "disputes"
+    __table_args__ = (
+        UniqueConstraint("facility_id", "id"),
+        belongs_to("payments", "payment_id"),
+        CheckConstraint(
+            "status in ('warning_needs_response', 'warning_under_review', 'warning_closed',"
+            " 'needs_response', 'under_review', 'won', 'lost', 'prevented')",
+            name="status",
+        ),
+        CheckConstraint("amount > 0", name="amount"),
+        Index("ix_disputes_payment", "facility_id", "payment_id"),
+        Index(
+            "ix_disputes_open",
+            "facility_id",
+            "answer_by",
+            postgresql_where=text(
+                "status in ('warning_needs_response', 'warning_under_review', 'needs_response',"
+                " 'under_review')"
+            ),
+        ),
+    )
+
+    id: Mapped[Key]
+    facility_id: Mapped[House]
+    payment_id: Mapped[Ref]
+    provider_dispute_id: Mapped[Words] = mapped_column(unique=True)
+    amount: Mapped[int] = mapped_column(BigInteger)
+    currency: Mapped[Words]
+    status: Mapped[Words]
+    """In the provider's words. `warning_…` is a question before any money has moved."""
+    refundable: Mapped[bool]
+    """Whether the provider would still refund the charge."""
+    reason: Mapped[Words]
+    opened_at: Mapped[Instant]
+    answer_by: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    """Until when the house may send evidence."""
+    livemode: Mapped[bool]
     created_at: Mapped[Created]

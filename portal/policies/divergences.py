@@ -102,6 +102,15 @@ class TheirRefund:
 
 
 @dataclass(frozen=True, slots=True)
+class TheirDispute:
+    id: str
+    payment_id: UUID
+    status: str
+    amount: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
 class OurSubscription:
     """The mirror of one, and the state of the membership that it bills."""
 
@@ -233,6 +242,16 @@ def _refund_differs(mine: OurRefund, refund: TheirRefund) -> Iterator[Found]:
     said = _money(mine.state, mine) + _folio(mine.booked, booked)
     theirs = _money(refund.status, refund)
     yield Found("refund_differs", str(mine.id), said, theirs, payment_id=mine.payment_id)
+
+
+def disputes(ours: Mapping[str, str], theirs: Sequence[TheirDispute]) -> Iterator[Found]:
+    """`ours`: the status that was last heard of, by the provider's id. One that the provider no
+    longer lists is no difference: it lists them by when they were opened."""
+    for dispute in theirs:
+        mine = ours.get(dispute.id, "")
+        if mine != dispute.status:
+            said = _money(dispute.status, dispute)
+            yield Found("dispute_differs", dispute.id, mine, said, payment_id=dispute.payment_id)
 
 
 def subscriptions(
@@ -380,7 +399,9 @@ def message_of(message_id: str) -> UUID | None:
         return None
 
 
-def _money(word: str, what: OurPayment | TheirPayment | OurRefund | TheirRefund) -> str:
+def _money(
+    word: str, what: OurPayment | TheirPayment | OurRefund | TheirRefund | TheirDispute
+) -> str:
     return f"{word} {what.amount} {what.currency}"
 
 

@@ -97,6 +97,12 @@ WAITING_MESSAGE = """
 """
 """Not where the archive has told more: then it waits once, as a difference."""
 
+OPEN_DISPUTES = """
+    from disputes x
+    where x.status in ('warning_needs_response', 'warning_under_review', 'needs_response',
+                       'under_review')
+"""
+
 DIVERGENCES = "from divergences x where x.healed_at is null"
 
 # What the house owes beyond what is already on its way back to a card.
@@ -128,6 +134,7 @@ class Attention:
     stuck_refunds: Rows
     failed_refunds: Rows
     owed: Rows
+    disputes: Rows
     divergences: Rows
     unproven_ends: Rows
     unclear_billing: Rows
@@ -140,7 +147,7 @@ class Attention:
 
 
 def look(tx: Tx, now: datetime) -> Attention:
-    """Thirteen statements, whatever waits."""
+    """Fourteen statements, whatever waits."""
     return Attention(
         broken_keys=_broken_keys(tx, now),
         unconfirmed_keys=_unconfirmed_keys(tx, now),
@@ -150,6 +157,7 @@ def look(tx: Tx, now: datetime) -> Attention:
         stuck_refunds=_stuck_refunds(tx),
         failed_refunds=_failed_refunds(tx),
         owed=_owed(tx),
+        disputes=_disputes(tx),
         divergences=_divergences(tx),
         unproven_ends=_unproven_ends(tx),
         unclear_billing=_unclear_billing(tx),
@@ -169,6 +177,7 @@ def count(tx: Tx, now: datetime) -> int:
         UNSENT_REFUND,
         FAILED,
         OWED,
+        OPEN_DISPUTES,
         DIVERGENCES,
         "from end_obligations where proven_at is null",
         UNCLEAR_BILLING,
@@ -267,6 +276,24 @@ def _owed(tx: Tx) -> Rows:
         select open.amount, s.currency, s.state as stay_state, {GUEST}, x.at
         {OWED}
         order by x.at, x.stay_id limit :most
+        """,
+        most=MOST,
+    )
+
+
+def _disputes(tx: Tx) -> Rows:
+    """Whichever has to be answered first stands first."""
+    return tx.rows(
+        f"""
+        select x.id, x.payment_id, x.provider_dispute_id, x.livemode, x.amount, x.currency,
+               x.status, x.reason, x.answer_by, y.stay_id, y.membership_id, s.code as stay_code,
+               coalesce(g.name, n.name) as guest, x.opened_at as at
+        from (select x.* {OPEN_DISPUTES}) x
+        join payments y on y.id = x.payment_id
+        left join stays s on s.id = y.stay_id left join guests g on g.id = s.guest_id
+        left join memberships m on m.id = y.membership_id left join members r on r.id = m.member_id
+        left join guests n on n.id = r.guest_id
+        order by x.answer_by nulls last, x.id limit :most
         """,
         most=MOST,
     )

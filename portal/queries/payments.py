@@ -31,7 +31,10 @@ FROM = """
 """
 
 # Kinds of the folio that are money coming or going, not prices.
-MONEY = ("deposit", "payment", "cash", "cash_returned", "refund", "refund_reversed")
+MONEY = (
+    *("deposit", "payment", "cash", "cash_returned"),
+    *("refund", "refund_reversed", "chargeback", "chargeback_reversed"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,18 @@ class PaymentPage:
 
     payment: Row
     refunds: Sequence[Row]
+    disputes: Sequence[Row]
 
     @property
     def refundable(self) -> int:
-        if self.payment.state not in ("succeeded", "refund_owed"):
+        if self.payment.state not in ("succeeded", "refund_owed") or self.disputed:
             return 0
         return int(self.payment.amount - self.payment.returned - self.payment.returning)
+
+    @property
+    def disputed(self) -> bool:
+        """The card's bank has taken it back, or may: nothing can be returned beside that."""
+        return any(not dispute.refundable for dispute in self.disputes)
 
     @property
     def owed(self) -> int:
@@ -117,7 +126,7 @@ def of_day(tx: Tx, start: datetime, end: datetime) -> Sequence[Row]:
 
 
 def load(tx: Tx, payment_id: UUID) -> PaymentPage | None:
-    """None when there is no such payment in this house. Two statements."""
+    """None when there is no such payment in this house. Three statements."""
     payment = tx.row(
         f"""
         select {SHOWN}, p.version, p.intent_id, p.livemode, p.idempotency_key, p.last_error,
@@ -131,7 +140,18 @@ def load(tx: Tx, payment_id: UUID) -> PaymentPage | None:
     )
     if payment is None:
         return None
-    return PaymentPage(payment, _refunds(tx, payment_id))
+    return PaymentPage(payment, _refunds(tx, payment_id), _disputes(tx, payment_id))
+
+
+def _disputes(tx: Tx, payment_id: UUID) -> Sequence[Row]:
+    return tx.rows(
+        """
+        select provider_dispute_id, amount, currency, status, refundable, reason, opened_at,
+               answer_by, livemode
+        from disputes where payment_id = :payment order by opened_at, id
+        """,
+        payment=payment_id,
+    )
 
 
 def _refunds(tx: Tx, payment_id: UUID) -> Sequence[Row]:

@@ -26,6 +26,7 @@ MAY_BE = (
     "refund_not_here",
     "refund_not_there",
     "refund_differs",
+    "dispute_differs",
     "message_not_there",
     "subscription_not_here",
     "subscription_not_there",
@@ -153,6 +154,7 @@ _VERBS: dict[str, Callable[[Desk, Actor, Divergence], Outcome]] = {
     "refund_not_here": money_differences.hear_refunds,
     "refund_not_there": money_differences.ask_lost_refund,
     "refund_differs": money_differences.hear_refunds,
+    "dispute_differs": money_differences.ask_disputes,
     "code_stray": door_differences.remove_stray,
     "code_missing": door_differences.ask_lock,
     "code_differs": door_differences.set_time,
@@ -164,6 +166,7 @@ _VERBS: dict[str, Callable[[Desk, Actor, Divergence], Outcome]] = {
 _AWAY = {
     "payment": Code.BILLING_UNAVAILABLE,
     "refund": Code.BILLING_UNAVAILABLE,
+    "dispute": Code.BILLING_UNAVAILABLE,
     "code": Code.LOCK_UNAVAILABLE,
     "message": Code.CHANNEL_UNAVAILABLE,
     "subscription": Code.BILLING_UNAVAILABLE,

@@ -9,7 +9,7 @@ from portal.edges.payments.port import Intent
 from portal.edges.payments.port import Refund as ProviderRefund
 from portal.models import Divergence, Payment, Refund
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
-from portal.verbs import payment_answers, refund_answers
+from portal.verbs import disputes, payment_answers, refund_answers
 from portal.verbs.desk import Desk
 from portal.verbs.healing import AGREEMENT, heal
 
@@ -69,6 +69,12 @@ def hear_refunds(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
     if moved:
         return Applied(Code.REFUND_RECORDED, to="recorded", subject=payment.id)
     return Noop(Code.REFUND_RECORDED, subject=payment.id)
+
+
+def ask_disputes(desk: Desk, actor: Actor, row: Divergence) -> Outcome:
+    if row.payment_id is None:
+        return Refused(Code.NOT_PERMITTED)
+    return disputes.ask(desk, actor, row.payment_id)
 
 
 def ask_lost_refund(desk: Desk, actor: Actor, row: Divergence) -> Outcome:

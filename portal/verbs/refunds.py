@@ -81,6 +81,8 @@ def _ask_row(
     # A person who sees no answer presses again, on a fresh form: that would pay twice.
     if refunds_owed.of(tx, payment_id, ("unknown",)):
         return Refused(Code.REFUND_UNKNOWN)
+    if refunds_owed.disputed(tx, payment_id):
+        return Refused(Code.PAYMENT_DISPUTED)
     left = refunds_owed.refundable(tx, payment)
     if left <= 0:
         return Refused(Code.NOTHING_TO_REFUND)

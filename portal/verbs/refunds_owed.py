@@ -16,12 +16,12 @@ COUNTED = ("asked", "unknown", "pending", "succeeded")
 
 def owe(tx: Tx, actor: Actor, payment_id: UUID, amount: int, *, reason: str) -> None:
     """Put a refund that the house owes; the worker sends it. A whole payment is `refund_owed`
-    until its money is back."""
+    until its money is back. While the card's bank has it, it is the bank's to give."""
     payment = tx.get(Payment, payment_id, lock=True)
     if payment is None:
         raise LookupError("a refund is owed on a payment that is not in scope")
     left = payment.amount - _counted(tx, payment_id)
-    if left <= 0:
+    if left <= 0 or disputed(tx, payment_id):
         return
     owed = min(left, amount)
     put(tx, actor, payment, owed, reason)
@@ -42,6 +42,7 @@ def owe_back(tx: Tx, actor: Actor, stay_id: UUID, amount: int, *, reason: str) -
         ), 0) as refundable
         from payments p
         where p.stay_id = :stay and p.state = 'succeeded'
+          and not exists (select 1 from disputes d where d.payment_id = p.id and not d.refundable)
         order by p.succeeded_at desc, p.id
         """,
         stay=stay_id,
@@ -69,9 +70,18 @@ def in_flight(tx: Tx, stay_id: UUID) -> int:
 
 def refundable(tx: Tx, payment: Payment) -> int:
     """What of this payment can still be returned, in the smallest unit."""
-    if payment.state not in ("succeeded", "refund_owed"):
+    if payment.state not in ("succeeded", "refund_owed") or disputed(tx, payment.id):
         return 0
     return payment.amount - _counted(tx, payment.id)
+
+
+def disputed(tx: Tx, payment_id: UUID) -> bool:
+    """The card's bank has taken it back, or may: nothing of it can be refunded beside that."""
+    found = tx.scalar(
+        "select exists (select 1 from disputes where payment_id = :payment and not refundable)",
+        payment=payment_id,
+    )
+    return bool(found)
 
 
 def put(tx: Tx, actor: Actor, payment: Payment, amount: int, reason: str, **more: Any) -> UUID:

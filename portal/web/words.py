@@ -23,6 +23,8 @@ LEDGER: Mapping[str, Any] = {
     "cash_returned": _l("Cash handed back"),
     "refund": _l("Refund to the card"),
     "refund_reversed": _l("Refund that failed"),
+    "chargeback": _l("Taken back by the card's bank"),
+    "chargeback_reversed": _l("Given back by the card's bank"),
 }
 
 PURPOSES: Mapping[str, Any] = {
@@ -143,6 +145,17 @@ GATE: Mapping[str, Any] = {
     "BALANCE_DUE": _l("The stay was not paid."),
 }
 
+DISPUTES: Mapping[str, Any] = {
+    "warning_needs_response": _l("The bank asks; no money has moved"),
+    "warning_under_review": _l("The bank looks at the answer; no money has moved"),
+    "warning_closed": _l("The bank's question is closed"),
+    "needs_response": _l("Taken back; evidence can be sent"),
+    "under_review": _l("Taken back; the bank looks at the evidence"),
+    "won": _l("Won: the money is back"),
+    "lost": _l("Lost: the guest's bank keeps it"),
+    "prevented": _l("Settled before it became a dispute"),
+}
+
 # What differs between our books and the far side's: what a person would say of it.
 DIVERGENCES: Mapping[str, Any] = {
     "payment_not_here": _l("A payment at the provider that is not in our books"),
@@ -151,6 +164,7 @@ DIVERGENCES: Mapping[str, Any] = {
     "refund_not_here": _l("A refund at the provider that is not in our books"),
     "refund_not_there": _l("A refund in our books that the provider does not have"),
     "refund_differs": _l("A refund that the provider tells differently"),
+    "dispute_differs": _l("A dispute that the provider tells differently"),
     "code_stray": _l("A code on the lock that belongs to nobody now"),
     "code_missing": _l("A key whose code is not on the lock"),
     "code_differs": _l("A code that ends at another time on the lock"),
@@ -224,11 +238,19 @@ def who(kind: str, name: str) -> str:
     return said(NOBODY, name) if kind == "provider" else name
 
 
+def dispute_page(dispute: Any) -> str:
+    """The dispute in the provider's own pages, where the house sends its evidence."""
+    part = "" if dispute.livemode else "test/"
+    return f"https://dashboard.stripe.com/{part}disputes/{dispute.provider_dispute_id}"
+
+
 def table() -> dict[str, Any]:
     """What templates call these words by."""
     return {
         "source_name": partial(said, SOURCES),
         "ledger_name": partial(said, LEDGER),
+        "dispute_name": partial(said, DISPUTES),
+        "dispute_page": dispute_page,
         "purpose_name": partial(said, PURPOSES),
         "refund_reason": partial(said, REFUND_REASONS),
         "message_name": partial(said, MESSAGES),

@@ -39,6 +39,10 @@ NAMES = {
         "A refund that the provider tells differently",
         "決済会社の内容と異なる返金",
     ),
+    "dispute_differs": (
+        "A dispute that the provider tells differently",
+        "決済会社の内容と異なる異議申立て",
+    ),
     "code_stray": (
         "A code on the lock that belongs to nobody now",
         "錠に残っている、今は誰のものでもない暗証番号",
@@ -208,6 +212,14 @@ class Books:
             " order by created_at desc limit 1"
         )
         self.house.stripe.post("refunds", payment_intent=intent, amount=500)
+        ((disputed,),) = self.house.as_owner(
+            "select intent_id from payments p where state = 'succeeded' and stay_id is not null"
+            " and intent_id <> %s and not exists ("
+            " select 1 from refunds r where r.payment_id = p.id)"
+            " order by created_at limit 1",
+            intent,
+        )
+        self.house.stripe.post("disputes", payment_intent=disputed)
         self.charge_elsewhere(intent)
         (lost,), (failed,) = self.house.as_owner(
             "select provider_refund_id from refunds where state = 'succeeded' and reason = 'staff'"

@@ -33,9 +33,12 @@ APPENDED_ONLY = {
 # What makes a row one of those that a promise is about, where a new row is none by itself.
 PAID: Row = {"kind": "payment", "amount": -100}
 RETURNED: Row = {"kind": "refund"}
+TAKEN_BACK: Row = {"kind": "chargeback"}
 ONE_OF_THEM: dict[str, Row] = {
     "uq_ledger_lines_payment": PAID,
     "uq_ledger_lines_refund": RETURNED,
+    "uq_ledger_lines_dispute": TAKEN_BACK,
+    "fk_ledger_lines_facility_id_dispute_id_disputes": TAKEN_BACK,
     "fk_ledger_lines_facility_id_payment_id_payments": PAID,
     "fk_ledger_lines_facility_id_refund_id_refunds": RETURNED,
 }

@@ -212,6 +212,23 @@ def test_a_refund_made_in_the_dashboard(
     assert (look(worker).open, shown(cast)) == (0, [])
 
 
+def test_a_dispute_of_which_no_event_came(
+    cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
+) -> None:
+    intent = owner.one("select intent_id from payments")
+    opened = stripe.post("disputes", payment_intent=intent)
+    assert dict(look(worker).new) == {"dispute_differs": 1}
+    said = resolve(worker, cast, owner)
+    assert isinstance(said, Applied)
+    assert said.code == Code.DISPUTE_RECORDED
+    assert (look(worker).open, shown(cast)) == (0, [])
+    stripe.post(f"disputes/{opened['id']}/close", status="lost")
+    assert dict(look(worker).new) == {"dispute_differs": 1}
+    assert isinstance(resolve(worker, cast, owner), Applied)
+    assert owner.one("select status from disputes") == "lost"
+    assert look(worker).open == 0
+
+
 def test_a_refund_that_failed_later_and_one_that_never_was(
     cast: Cast, worker: House, stripe: StandIn, seam: Running, owner: Owner, house: Booked
 ) -> None:

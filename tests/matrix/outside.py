@@ -125,6 +125,7 @@ _BOOKS = """
         union all select concat_ws(' ', 'payment', state, purpose, amount, decline_code)
         from payments where state <> 'canceled'
         union all select concat_ws(' ', 'refund', state, reason, amount, lowers_price) from refunds
+        union all select concat_ws(' ', 'dispute', status, amount, refundable) from disputes
         union all select concat_ws(' ', 'key', k.state, d.device_id)
         from entry_keys k join doors d on d.id = k.door_id
         union all select concat_ws(' ', 'house', slug, benefits_while_past_due) from facilities
@@ -160,6 +161,8 @@ def far_side(
             seen[f"intent {intent['status']} {intent['amount']}"] += 1
     for refund in held.get("refund", []):
         seen[f"their refund {refund['status']} {refund['amount']}"] += 1
+    for dispute in held.get("dispute", []):
+        seen[f"their dispute {dispute['status']} {dispute['amount']}"] += 1
     for one in held.get("subscription", []):
         price = one["items"]["data"][0]["price"]["unit_amount"]
         seen[f"subscription {one['status']} {price} {one['cancel_at'] is None}"] += 1
@@ -219,6 +222,9 @@ def _money(owner: Owner, stripe: StandIn) -> list[str]:
         taken = {(one["id"], one["amount"]) for one in there if one["status"] == "succeeded"}
         if taken != (mine := set(owner.rows(ours))):
             found.append(f"{kind}: they have {taken - mine} beyond us, we {mine - taken}")
+    told = {(one["id"], one["status"]) for one in held.get("dispute", [])}
+    if told != (mine := set(owner.rows("select provider_dispute_id, status from disputes"))):
+        found.append(f"disputes: they have {told - mine} beyond us, we {mine - told}")
     return found
 
 

@@ -356,6 +356,19 @@ def refunds_due_for_reading(stage: Stage) -> Given:
     return given
 
 
+def disputed(stage: Stage, status: str = "") -> Given:
+    """A bank has taken a payment back, and has decided where `status` says how: of the last of it
+    we have not heard."""
+    stay, payment = paid_by_card(stage)
+    dispute = stage.stripe.post("disputes", payment_intent=stage.intent(payment))
+    kind = "charge.dispute.created"
+    if status:
+        stage.hear()
+        stage.stripe.post(f"disputes/{dispute['id']}/close", status=status)
+        kind = "charge.dispute.closed"
+    return stage.given(stay, payment=payment, raw=stage.event(kind).raw)
+
+
 def _of_refund(stage: Stage, stay: Booked, payment: UUID) -> Given:
     return stage.given(
         stay, payment=payment, refund=stage.owner.one("select id from refunds limit 1")

@@ -26,6 +26,7 @@ KINDS = (
     "refund_not_here",
     "refund_not_there",
     "refund_differs",
+    "dispute_differs",
     "message_not_there",
     "message_not_here",
     "code_stray",
@@ -232,6 +233,7 @@ def test_every_kind_has_its_verb_and_one_that_finds_nothing_leaves_it_open(
         "payment_not_here": Code.NOT_PERMITTED,
         "subscription_not_here": Code.NOT_PERMITTED,
         "payment_differs": Code.NOT_PERMITTED,
+        "dispute_differs": Code.NOT_PERMITTED,
         "code_stray": Code.LOCK_UNAVAILABLE,
     }
     assert resolve(cast, worker, row) == Refused(nobody.get(kind, Code.NOT_FOUND))

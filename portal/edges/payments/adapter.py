@@ -19,8 +19,9 @@ from portal.edges.payments.calls import (
     STRIPE_API,
     Row,
 )
-from portal.edges.payments.port import Intent, Listed, ProviderEvent, Refund
+from portal.edges.payments.port import Dispute, Intent, Listed, ProviderEvent, Refund
 from portal.edges.payments.reading import (
+    dispute_from_payload,
     event_from_payload,
     intent_from_payload,
     refund_from_payload,
@@ -100,6 +101,20 @@ class StripePayments:
         require_no_transaction("payments.refunds_since")
         rows, reached = calls.rows_since(self._stripe.refunds.list, since, until)
         return Listed([calls.readable(row, refund_from_payload) for row in rows], reached)
+
+    def disputes_since(self, since: datetime, until: datetime | None = None) -> Listed[Dispute]:
+        require_no_transaction("payments.disputes_since")
+        rows, reached = calls.rows_since(self._stripe.disputes.list, since, until)
+        return Listed([calls.readable(row, dispute_from_payload) for row in rows], reached)
+
+    def disputes_of(self, intent_id: str) -> list[Dispute]:
+        require_no_transaction("payments.disputes_of")
+        rows = calls.all_rows(
+            lambda paging: self._stripe.disputes.list(
+                calls.params(paging, payment_intent=intent_id)
+            )
+        )
+        return [calls.readable(row, dispute_from_payload) for row in reversed(rows)]
 
     def cancel_intent(self, intent_id: str) -> Intent:
         require_no_transaction("payments.cancel_intent")

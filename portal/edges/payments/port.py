@@ -18,6 +18,17 @@ IntentStatus = Literal[
 ]
 RefundStatus = Literal["pending", "requires_action", "succeeded", "failed", "canceled"]
 
+DisputeStatus = Literal[
+    "warning_needs_response",
+    "warning_under_review",
+    "warning_closed",
+    "needs_response",
+    "under_review",
+    "won",
+    "lost",
+    "prevented",
+]
+
 Row = TypeVar("Row")
 
 
@@ -61,6 +72,23 @@ class Refund:
     charge_id: str | None
     metadata: Mapping[str, str]
     failure_reason: str | None
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """A card's bank questions a charge. `warning_…` is a question before any money has moved; with
+    the others the bank has it, until they are won. `answer_by`: until when evidence is taken."""
+
+    id: str
+    status: DisputeStatus
+    amount: int
+    currency: str
+    intent_id: str | None
+    refundable: bool
+    reason: str
+    answer_by: datetime | None
+    livemode: bool
     created: datetime
 
 
@@ -124,6 +152,14 @@ class Payments(Protocol):
 
     def refunds_since(self, since: datetime, until: datetime | None = None) -> Listed[Refund]:
         """Whoever made them, newest first, in at most 50 pages of 100."""
+        ...
+
+    def disputes_since(self, since: datetime, until: datetime | None = None) -> Listed[Dispute]:
+        """Newest first, in at most 50 pages of 100."""
+        ...
+
+    def disputes_of(self, intent_id: str) -> list[Dispute]:
+        """All disputes of an intent, oldest first."""
         ...
 
     def cancel_intent(self, intent_id: str) -> Intent:

@@ -7,6 +7,8 @@ from typing import Any
 
 from portal.edges.payments import fields
 from portal.edges.payments.port import (
+    Dispute,
+    DisputeStatus,
     Intent,
     IntentStatus,
     ProviderEvent,
@@ -46,6 +48,23 @@ def refund_from_payload(obj: Mapping[str, Any]) -> Refund:
         charge_id=fields.reference(obj, "charge"),
         metadata=fields.metadata(obj),
         failure_reason=fields.text_or_none(obj, "failure_reason"),
+        created=fields.moment(obj, "created"),
+    )
+
+
+def dispute_from_payload(obj: Mapping[str, Any]) -> Dispute:
+    """A dispute. Raises UnreadablePayload."""
+    fields.require_kind(obj, "dispute")
+    return Dispute(
+        id=fields.identifier(obj, "id"),
+        status=fields.one_of(obj, "status", DisputeStatus),
+        amount=fields.amount(obj, "amount"),
+        currency=fields.currency(obj),
+        intent_id=fields.reference(obj, "payment_intent"),
+        refundable=fields.flag(obj, "is_charge_refundable"),
+        reason=fields.identifier(obj, "reason"),
+        answer_by=fields.moment_or_none(fields.table(obj, "evidence_details"), "due_by"),
+        livemode=fields.flag(obj, "livemode"),
         created=fields.moment(obj, "created"),
     )
 

@@ -10,6 +10,7 @@ from portal.outcome import Outcome
 from portal.queries import attention as waiting
 from portal.verbs import (
     attention,
+    disputes,
     divergences,
     doors,
     events,
@@ -57,6 +58,12 @@ def drop(message_id: UUID) -> AnyResponse:
 @access.staff()
 def ask_payment(payment_id: UUID) -> AnyResponse:
     return _answered(answer.act_at_desk(payment_answers.resolve, payment_id))
+
+
+@blueprint.post("/payments/<uuid:payment_id>/disputes")
+@access.staff()
+def ask_disputes(payment_id: UUID) -> AnyResponse:
+    return _answered(answer.act_at_desk(disputes.ask, payment_id))
 
 
 @blueprint.post("/refunds/<uuid:refund_id>/ask")

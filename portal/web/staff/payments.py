@@ -13,7 +13,7 @@ from portal.lazy import _l
 from portal.machines.payment import MACHINE
 from portal.outcome import Code, Outcome, Refused
 from portal.queries import payments as listed
-from portal.verbs import payment_answers, refunds
+from portal.verbs import disputes, payment_answers, refunds
 from portal.web import access, answer, forms, lists, words
 
 blueprint = Blueprint("payments", __name__, url_prefix="/staff/payments")
@@ -113,6 +113,16 @@ def send_back(payment_id: UUID) -> AnyResponse | str:
 def resolve(payment_id: UUID) -> AnyResponse:
     return answer.respond(
         answer.act_at_desk(payment_answers.resolve, payment_id),
+        to=url_for("payments.show", payment_id=payment_id),
+        render=lambda: _page(payment_id),
+    )
+
+
+@blueprint.post("/<uuid:payment_id>/disputes")
+@access.staff()
+def ask_disputes(payment_id: UUID) -> AnyResponse:
+    return answer.respond(
+        answer.act_at_desk(disputes.ask, payment_id),
         to=url_for("payments.show", payment_id=payment_id),
         render=lambda: _page(payment_id),
     )

@@ -27,6 +27,7 @@ ACTS = (
     resolving("paid unheard", scenes.paid_and_unheard),
     resolving("payment lost", differences.an_attempt_that_the_provider_lost),
     resolving("dashboard", scenes.a_refund_of_the_dashboard("refund.created")),
+    resolving("dispute unheard", scenes.disputed),
     resolving("refund failed", scenes.a_refund_that_fails_later),
     resolving("refund lost", differences.a_refund_that_the_provider_lost),
     resolving("refund under another id", differences.a_refund_under_another_id),

@@ -1,10 +1,11 @@
 """Card payments and refunds: what people ask for, and what the provider tells."""
 
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from portal.jobs import drain
-from portal.verbs import payment_answers, payments, refunds
+from portal.verbs import disputes, payment_answers, payments, refunds
 from tests.matrix import scenes
 from tests.matrix.act import Act, Doing, asking, event, job
 from tests.matrix.scenes import PRICE
@@ -68,5 +69,9 @@ ACTS = (
     event("event refund of the dashboard", scenes.a_refund_of_the_dashboard("refund.created")),
     event("event charge refunded", scenes.a_refund_of_the_dashboard("charge.refunded")),
     event("event refund failed", scenes.a_refund_that_fails_later),
+    event("event disputed", scenes.disputed),
+    event("event dispute lost", partial(scenes.disputed, status="lost")),
+    event("event dispute won", partial(scenes.disputed, status="won")),
+    asking("disputes.ask", scenes.disputed, disputes.ask, "payment"),
     event("event refund failed, inline", scenes.a_refund_that_fails_later, mode="inline"),
 )  # fmt: skip

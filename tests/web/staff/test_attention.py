@@ -9,7 +9,7 @@ from portal import inbox
 from portal.db import SYSTEM
 from portal.edges.payments.port import Refund as ProviderRefund
 from portal.queries import attention as waiting
-from portal.verbs import cash, keys, refund_answers, refunds, stay_changes
+from portal.verbs import cash, disputes, keys, refund_answers, refunds, stay_changes
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.seam.running import eventually
 from sandbox.watch import statements
@@ -20,7 +20,7 @@ from tests.web.audit import form_data
 from tests.web.staff.houses import FrontDesk, notice, page, send, shown
 
 PAGE = "/staff/attention"
-BUDGET = 16
+BUDGET = 17
 
 
 @pytest.fixture
@@ -73,12 +73,23 @@ def test_everything_at_once(
     dead_letter(front)
     differ(owner)
     unproven_end(front, owner)
+    disputed(front, owner, paid)
     client = front.cast.signed_in(front.cast.sato, locale=lang)
     page(client, PAGE, lang)
-    assert counted(front) == 11 + len(KINDS)
+    assert counted(front) == 12 + len(KINDS)
     with statements() as said:
         client.get(PAGE)
     assert len(said) <= BUDGET, said
+
+
+def disputed(front: FrontDesk, owner: Owner, payment: UUID) -> None:
+    """A bank has taken a payment back, and nobody has answered it."""
+    front.stripe.post(
+        "disputes",
+        payment_intent=owner.one("select intent_id from payments where id = %s", payment),
+    )
+    with front.app.app_context():
+        disputes.ask(front.desk(), SYSTEM, payment)
 
 
 def unproven_end(front: FrontDesk, owner: Owner) -> None:

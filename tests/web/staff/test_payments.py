@@ -7,6 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from portal import clock
+from portal.db import SYSTEM
+from portal.verbs import disputes
 from sandbox.watch import statements
 from tests.cast import Booked
 from tests.web.audit import audit, form_data
@@ -411,3 +413,36 @@ def test_asking_an_unreachable_provider_changes_nothing(front: FrontDesk, stay: 
     assert front.scalar(stay, "select state from payments where id = :id", payment) == "open"
     done = send(client, of(payment), f"{of(payment)}/resolve")
     assert notice(client, done) == "PAYMENT_ALREADY_RECORDED"
+
+
+# Disputes ---------------------------------------------------------------------------------------
+
+
+def test_a_dispute_is_shown_and_asked_after(front: FrontDesk, payment: UUID, lang: str) -> None:
+    client = front.cast.signed_in(front.cast.sato, locale=lang)
+    intent = front.at_provider("payment_intent")[0]["id"]
+    opened = front.stripe.post("disputes", payment_intent=intent)
+    with front.app.app_context():
+        disputes.ask(front.desk(), SYSTEM, payment)
+    page(client, of(payment), lang)
+    said = shown(client, of(payment))
+    assert {"ja": "証拠を提出できます", "en": "evidence can be sent"}[lang] in said
+    assert opened["id"] in said
+    assert refund_of(payment) not in client.get(of(payment)).text
+    front.stripe.post(f"disputes/{opened['id']}/close", status="won")
+    told = send(client, of(payment), f"{of(payment)}/disputes")
+    assert notice(client, told) == "DISPUTE_RECORDED"
+    assert refund_of(payment) in client.get(of(payment)).text
+
+
+def test_a_crafted_refund_of_a_disputed_payment_is_refused(front: FrontDesk, payment: UUID) -> None:
+    client = front.cast.signed_in(front.cast.sato)
+    data = form_data(page(client, refund_of(payment)), refund_of(payment))
+    intent = front.at_provider("payment_intent")[0]["id"]
+    front.stripe.post("disputes", payment_intent=intent)
+    with front.app.app_context():
+        disputes.ask(front.desk(), SYSTEM, payment)
+    said = client.post(refund_of(payment), data={**data, "amount": "500", "price": "keep"})
+    assert said.status_code == 422
+    assert notice(client, said) == "PAYMENT_DISPUTED"
+    assert returned(front) == []
