@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 
 from portal.jobs import house
 from portal.outcome import Applied
-from portal.verbs import cash, memberships, payments, stays
+from portal.verbs import cash, disputes, memberships, payments, stays
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague
 from tests.figures import Figure
@@ -124,8 +124,18 @@ class Scene:
             "canceled": canceled,
             "open": self.front.opened(self.stay(price=4000, space="A02")),
             "succeeded": self.front.paid(self.stay(price=5000, space="A03")),
+            "disputed": self.disputed(),
         }
         return Rows("/staff/payments/", "payment_id", "payments", found, versions=False)
+
+    def disputed(self) -> UUID:
+        payment = self.front.paid(self.stay(price=6000, space="B01"))
+        intent = self.owner.one("select intent_id from payments where id = %s", payment)
+        self.front.stripe.post("disputes", payment_intent=intent)
+        with self.app.app_context():
+            said = disputes.ask(self.front.desk(), self.cast.sato.actor, payment)
+        assert isinstance(said, Applied), said
+        return payment
 
 
 @pytest.fixture
