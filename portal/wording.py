@@ -72,6 +72,13 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     # houses
     "SETTINGS_SAVED": (APPLIED, _l("The settings are saved.")),
     "SETTINGS_UNCHANGED": (NOOP, _l("The settings are like this already.")),
+    "ENTRANCE_CREATED": (APPLIED, _l("The entrance is open.")),
+    "ENTRANCE_ALREADY_CREATED": (NOOP, _l("This entrance is open already.")),
+    "ENTRANCE_UPDATED": (APPLIED, _l("The entrance is changed.")),
+    "ENTRANCE_UNCHANGED": (NOOP, _l("The entrance is like this already.")),
+    "ENTRANCE_SLUG_TAKEN": (REFUSED, _l("Another entrance has this short name.")),
+    "ENTRANCE_HOURS_IMPOSSIBLE": (REFUSED, _l("These are no opening hours.")),
+    "DOOR_HAS_ENTRANCE": (REFUSED, _l("One of the doors is behind another entrance.")),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
@@ -465,6 +472,7 @@ def standing(now: Standing, words: Words) -> str:
 # What has no machine, and yet stands in one way or another: by the kind in its records.
 STANDINGS: Mapping[str, Mapping[str, Any]] = {
     "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
+    "entrance": {"open": _lp("entrance", "Open")},
 }
 
 

@@ -5,6 +5,7 @@ Nothing is written through them; see `portal.db`.
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
 from portal.models.divergence import Divergence
+from portal.models.entrance import Entrance, EntrancePlan
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
 from portal.models.key import EntryKey, LockCommand
@@ -32,6 +33,8 @@ __all__ = [
     "Divergence",
     "Door",
     "EndObligation",
+    "Entrance",
+    "EntrancePlan",
     "EntryKey",
     "Facility",
     "GateAudit",

@@ -50,6 +50,7 @@ BLUEPRINTS = (
     "portal.web.staff.attention",
     "portal.web.staff.timeline",
     "portal.web.staff.settings",
+    "portal.web.staff.entrances",
     "portal.web.guest.stay",
     "portal.web.guest.payment",
     "portal.web.guest.join",

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,6 +16,7 @@ from portal.outcome import Applied, Refused
 from portal.policies.membership_end import Reason
 from portal.verbs import (
     cash,
+    entrances,
     guests,
     membership_plans,
     memberships,
@@ -119,6 +120,34 @@ def a_member_at_the_door(stage: Stage) -> Given:
 
 def a_house_of_managers(stage: Stage) -> Given:
     return {"facility": stage.cast.tokyo.id, "actor": stage.cast.suzuki.actor, "wish": True}
+
+
+def a_new_entrance(stage: Stage) -> Given:
+    """The form of an entrance that nobody has sent yet."""
+    tokyo = stage.cast.tokyo
+    terms = entrances.Terms(
+        "正面玄関",
+        "Front",
+        "walk_in",
+        time(6),
+        time(2),
+        3,
+        frozenset(tokyo.plans.values()),
+        frozenset({tokyo.doors["A01"]}),
+    )
+    return {
+        "facility": tokyo.id,
+        "actor": stage.cast.suzuki.actor,
+        "wanted": entrances.NewEntrance(uuid4(), "front", terms),
+    }
+
+
+def an_entrance(stage: Stage) -> Given:
+    """Open, and a form that changes it."""
+    given = a_new_entrance(stage)
+    made = stage.do(entrances.create, given["wanted"])
+    later = replace(given["wanted"].terms, capacity=5, doors=frozenset())
+    return given | {"entrance": made.subject, "seen": 1, "later": later}
 
 
 def a_reserved_stay_paid_by_card(stage: Stage) -> Given:
