@@ -79,6 +79,19 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "ENTRANCE_SLUG_TAKEN": (REFUSED, _l("Another entrance has this short name.")),
     "ENTRANCE_HOURS_IMPOSSIBLE": (REFUSED, _l("These are no opening hours.")),
     "DOOR_HAS_ENTRANCE": (REFUSED, _l("One of the doors is behind another entrance.")),
+    "BLOCKLIST_ADDED": (APPLIED, _l("Added to the blocklist.")),
+    "BLOCKLIST_ALREADY_ADDED": (NOOP, _l("This was added to the blocklist already.")),
+    "BLOCKLIST_NAMES_NOBODY": (
+        REFUSED,
+        _l("Write at least one thing by which the person is known."),
+    ),
+    "BLOCKLIST_OVER_ALREADY": (REFUSED, _l("The last day has passed already.")),
+    "BLOCKLIST_LIFTED": (APPLIED, _l("The entry is lifted. It refuses nobody any more.")),
+    "BLOCKLIST_ALREADY_LIFTED": (NOOP, _l("This entry is lifted already.")),
+    "GROUND_ADDED": (APPLIED, _l("The ground can be chosen.")),
+    "GROUND_ALREADY_THERE": (NOOP, _l("There is a ground with this code already.")),
+    "GROUND_RETIRED": (APPLIED, _l("The ground is not chosen any more.")),
+    "GROUND_ALREADY_RETIRED": (NOOP, _l("This ground is not chosen any more already.")),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
@@ -472,6 +485,7 @@ def standing(now: Standing, words: Words) -> str:
 # What has no machine, and yet stands in one way or another: by the kind in its records.
 STANDINGS: Mapping[str, Mapping[str, Any]] = {
     "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
+    "blocklist_entry": {"listed": _l("On the blocklist"), "lifted": _l("Lifted")},
     "entrance": {"open": _lp("entrance", "Open")},
 }
 

@@ -4,6 +4,7 @@ Nothing is written through them; see `portal.db`.
 """
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
+from portal.models.blocklist import BlocklistEntry, BlocklistKey, RefusalGround
 from portal.models.divergence import Divergence
 from portal.models.entrance import Entrance, EntrancePlan
 from portal.models.facility import Door, Facility, Plan, Space
@@ -27,6 +28,8 @@ from portal.models.stay import Stay
 
 __all__ = [
     "BillingLeg",
+    "BlocklistEntry",
+    "BlocklistKey",
     "Checkpoint",
     "ConsumedEffect",
     "DeadLetter",
@@ -50,6 +53,7 @@ __all__ = [
     "Payment",
     "Plan",
     "Refund",
+    "RefusalGround",
     "Space",
     "Staff",
     "StaffRole",

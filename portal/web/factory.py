@@ -51,6 +51,7 @@ BLUEPRINTS = (
     "portal.web.staff.timeline",
     "portal.web.staff.settings",
     "portal.web.staff.entrances",
+    "portal.web.staff.blocklist",
     "portal.web.guest.stay",
     "portal.web.guest.payment",
     "portal.web.guest.join",

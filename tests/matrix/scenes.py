@@ -15,6 +15,7 @@ from portal.db import transaction
 from portal.outcome import Applied, Refused
 from portal.policies.membership_end import Reason
 from portal.verbs import (
+    blocklist,
     cash,
     entrances,
     guests,
@@ -148,6 +149,30 @@ def an_entrance(stage: Stage) -> Given:
     made = stage.do(entrances.create, given["wanted"])
     later = replace(given["wanted"].terms, capacity=5, doors=frozenset())
     return given | {"entrance": made.subject, "seen": 1, "later": later}
+
+
+def a_new_entry(stage: Stage) -> Given:
+    """The form of somebody who is not to be let in, with a ground of the law."""
+    ground = stage.do(blocklist.add_ground, "ryokan-5-1-2", "違法行為のおそれ", "Unlawful acts")
+    return {
+        "facility": stage.cast.tokyo.id,
+        "actor": stage.cast.suzuki.actor,
+        "wanted": blocklist.NewEntry(
+            form_key=uuid4(),
+            ground="備品を壊した",
+            name="山田 花子",
+            phone="+819012345678",
+            refusal_ground_id=ground.subject,
+        ),
+        "ground": ground.subject,
+        "new_ground": ("ordinance-4", "条例による事由", "A ground of the ordinance"),
+    }
+
+
+def an_entry(stage: Stage) -> Given:
+    given = a_new_entry(stage)
+    made = stage.do(blocklist.add, given["wanted"])
+    return given | {"entry": made.subject, "seen": 1, "why": "人違い"}
 
 
 def a_reserved_stay_paid_by_card(stage: Stage) -> Given:

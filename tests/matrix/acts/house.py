@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from portal.jobs import drain, sweeps
-from portal.verbs import attention, entrances, events, facilities, messages
+from portal.verbs import attention, blocklist, entrances, events, facilities, messages
 from tests.matrix import differences, scenes
 from tests.matrix.act import Act, form, job
 
@@ -22,6 +22,20 @@ ACTS = (
         lambda do: do.form(entrances.create, do["wanted"]),
         lambda do: do.form(entrances.create, replace(do["wanted"], form_key=uuid4())),
     ),
+    Act(
+        "blocklist.add",
+        scenes.a_new_entry,
+        lambda do: do.form(blocklist.add, do["wanted"]),
+        lambda do: do.form(blocklist.add, replace(do["wanted"], form_key=uuid4())),
+    ),
+    form("blocklist.lift", scenes.an_entry, blocklist.lift, "entry", "seen", "why"),
+    Act(
+        "blocklist.add_ground",
+        scenes.a_new_entry,
+        lambda do: do.form(blocklist.add_ground, *do["new_ground"]),
+        lambda do: do.form(blocklist.add_ground, *do["new_ground"]),
+    ),
+    form("blocklist.retire_ground", scenes.a_new_entry, blocklist.retire_ground, "ground"),
     form("entrances.change", scenes.an_entrance, entrances.change, "entrance", "seen", "later"),
     form("messages.resend", scenes.a_message_given_up, messages.resend, "message"),
     form("messages.drop", scenes.a_message_given_up, messages.drop, "message"),
