@@ -28,6 +28,13 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "STAY_CREATED": (APPLIED, _l("The stay is booked.")),
     "STAY_ALREADY_CREATED": (NOOP, _l("This stay was booked already.")),
     "STAY_ADMITTED": (APPLIED, _l("Checked in. The door key has been ordered.")),
+    "STAY_ADMITTED_THOUGH_LISTED": (
+        APPLIED,
+        _l(
+            "Checked in, and the door key has been ordered. The blocklist names this guest, but"
+            " without a ground on which the law lets you refuse lodging."
+        ),
+    ),
     "STAY_ALREADY_ADMITTED": (NOOP, _l("This guest is checked in already.")),
     "STAY_DEPARTED": (APPLIED, _l("Checked out. The lock has been asked to remove the key.")),
     "STAY_ALREADY_DEPARTED": (NOOP, _l("This guest is checked out already.")),
@@ -286,6 +293,8 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     "PLAN_NOT_IN_CONFIG": (REFUSED, _l("This plan is not sold here.")),
     "GUEST_BLOCKED": (REFUSED, _l("This guest cannot be admitted. Please ask a manager.")),
+    "ENTRANCE_CLOSED": (REFUSED, _l("This entrance is closed. It opens at %(opens_at)s.")),
+    "ENTRANCE_FULL": (REFUSED, _l("There is no room for another guest here just now.")),
     # everyone
     "NOT_FOUND": (REFUSED, _l("There is nothing here.")),
     "NOT_PERMITTED": (REFUSED, _l("Your role does not allow this.")),

@@ -45,6 +45,12 @@ def add(tx: Tx, guest: NewGuest) -> UUID:
     )
 
 
+def marks(guest: NewGuest) -> tuple[blocklist.Mark, ...]:
+    """What somebody is known by who is not noted yet."""
+    seen = document_mark(guest.document)
+    return blocklist.marks([guest.name, guest.kana], guest.phone, guest.email, seen)
+
+
 def document_mark(number: str | None) -> str | None:
     """What is kept of a document's number; None where none was shown."""
     plain = blocklist.document_number(number or "")

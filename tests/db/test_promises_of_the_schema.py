@@ -21,6 +21,7 @@ from tests.outside import Owner
 Wire = psycopg.Connection[Any]
 
 APPENDED_ONLY = {
+    "blocklist_keys",
     "consumed_effects",
     "gate_audits",
     "ledger_lines",

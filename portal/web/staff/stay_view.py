@@ -19,8 +19,7 @@ from portal.outcome import Code, Outcome
 from portal.queries import stay_page
 from portal.web import access, answer, words
 from portal.web.locale import when
-from portal.web.staff import stay_forms, today
-from portal.web.staff.gate import reason as gate_reason
+from portal.web.staff import gate, stay_forms, today
 
 Settlement = Literal["pending", "due", "owed", "settled"]
 RUNNING = ("requested", "revoking")
@@ -42,15 +41,18 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
     """`cash`, `cash_back`: a form that was not right, with what was typed."""
     with answer.reading() as tx:
         seen = stay_page.load(tx, stay_id)
-    if seen is None:
-        abort(404)
+        if seen is None:
+            abort(404)
+        said = gate.look(tx, [seen.stay], clock.now())[stay_id]
+    reserved = seen.stay.state == "reserved"
     return render_template(
         "staff/stays/show.html",
         stay=seen.stay,
         seen=seen,
         nights=clock.nights(seen.stay.starts_at, seen.stay.ends_at, access.facility().time_zone),
         settlement=settlement(seen.stay),
-        reason=gate_reason(seen.stay, clock.now()) if seen.stay.state == "reserved" else None,
+        reason=said.refusal if reserved else None,
+        listed=said.ground if seen.stay.state in ("reserved", "admitted") else None,
         moments=[moment(row) for row in seen.history],
         link=guest_link(seen.stay),
         qr=qr,
@@ -144,7 +146,7 @@ def _said(row: Row) -> tuple[str, str]:
     if row.kind == "lock":
         return words.said(words.COMMANDS, row.event), words.said(words.RESULTS, row.detail or "")
     if row.kind == "gate":
-        return gettext("Check-in was refused"), _gate_words(row.event)
+        return _gate(row)
     if row.event == "changed":
         return _changed(row)
     return wording.event_name(row.kind, row.event), _reason(row)
@@ -187,7 +189,11 @@ def _reason(row: Row) -> str:
     return row.detail or ""
 
 
-def _gate_words(code: str) -> str:
-    """The ground of an old refusal. Its amounts and times were of that moment and are not kept."""
-    known = code in Code.__members__
-    return words.said(words.GATE, code) if known else code
+def _gate(row: Row) -> tuple[str, str]:
+    """What the gate said then. Its amounts and times were of that moment and are not kept; the
+    ground of the blocklist is."""
+    known = row.event in Code.__members__
+    why = words.said(words.GATE, row.event) if known else row.event
+    if row.verb == "let_in":
+        return gettext("Let in although the blocklist names the guest"), row.detail or ""
+    return gettext("Check-in was refused"), " · ".join(filter(None, (why, row.detail)))
