@@ -190,10 +190,14 @@ def _reason(row: Row) -> str:
 
 
 def _gate(row: Row) -> tuple[str, str]:
-    """What the gate said then. Its amounts and times were of that moment and are not kept; the
-    ground of the blocklist is."""
-    known = row.event in Code.__members__
-    why = words.said(words.GATE, row.event) if known else row.event
     if row.verb == "let_in":
         return gettext("Let in although the blocklist names the guest"), row.detail or ""
-    return gettext("Check-in was refused"), " · ".join(filter(None, (why, row.detail)))
+    return gettext("Check-in was refused"), gate_words(row.event, row.detail)
+
+
+def gate_words(code: str, ground: str | None) -> str:
+    """Why the gate refused then. Its amounts and times were of that moment and are not kept; the
+    ground of the blocklist is."""
+    known = code in Code.__members__
+    why = words.said(words.GATE, code) if known else code
+    return " · ".join(filter(None, (why, ground)))
