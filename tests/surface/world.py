@@ -4,12 +4,13 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 
-from portal.verbs import memberships
+from portal.outcome import Applied
+from portal.verbs import blocklist, entrances, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
@@ -31,7 +32,12 @@ TOKYO_ONLY = {"name": "Tokyojin Zq7", "email": "tokyojin@zq7.example", "kana": "
 OSAKA_ONLY = {"name": "Osakajin Xk4", "email": "osakajin@xk4.example", "kana": "", "locale": "en"}
 
 # Where the name of an argument does not name its table.
-TABLES = {"letter": "dead_letters", "message": "outbox", "command": "lock_commands"}
+TABLES = {
+    "blocklist_entry": "blocklist_entries",
+    "letter": "dead_letters",
+    "message": "outbox",
+    "command": "lock_commands",
+}
 
 
 @dataclass
@@ -57,6 +63,7 @@ class World:
         for house, guest in ((self.tokyo, TOKYO_ONLY), (self.osaka, OSAKA_ONLY)):
             self.tokens[house.id] = [stay.token for stay in self._fill(house, guest)]
             self.memberships[house.id] = [one.token for one in self._members(house, guest)]
+            self._ways_in(house, guest)
         self._tokyo_alone()
         hired = {
             "front desk": (self.tokyo, "front_desk", "ja"),
@@ -110,6 +117,30 @@ class World:
             with self.front.app.app_context():
                 end_membership(self.front.desk(house), cast.sato.actor, joined.id, ending)
         return made
+
+    def _ways_in(self, house: HouseOf, guest: dict[str, Any]) -> None:
+        """An entrance with a door and every plan, and somebody who is not let in at it."""
+        manager, last = self.front.cast.suzuki.actor, list(house.doors.values())[-1]
+        way = entrances.Terms(
+            f"{guest['name']}口",
+            f"Way of {guest['name']}",
+            "walk_in",
+            None,
+            None,
+            9,
+            frozenset(house.plans.values()),
+            frozenset({last}),
+        )
+        with self.front.cast.transaction(house.id) as tx:
+            entrances.create(tx, manager, entrances.NewEntrance(uuid4(), "front", way))
+            ground = blocklist.add_ground(tx, manager, "ordinance", "条例の事由", "An ordinance")
+            wanted = blocklist.NewEntry(
+                form_key=uuid4(),
+                ground=f"told of {guest['name']}",
+                name="Nobody Here",
+                refusal_ground_id=ground.subject if isinstance(ground, Applied) else None,
+            )
+            blocklist.add(tx, manager, wanted)
 
     def links(self, rule: str, house: UUID) -> list[str]:
         """What `<token>` may be in an address of this rule: of a stay, of a membership, a house."""
