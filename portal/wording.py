@@ -295,6 +295,15 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "GUEST_BLOCKED": (REFUSED, _l("This guest cannot be admitted. Please ask a manager.")),
     "ENTRANCE_CLOSED": (REFUSED, _l("This entrance is closed. It opens at %(opens_at)s.")),
     "ENTRANCE_FULL": (REFUSED, _l("There is no room for another guest here just now.")),
+    "ASK_AT_DESK": (REFUSED, _l("Please ask at the desk.")),
+    # kiosk
+    "KIOSK_OPENED": (APPLIED, _l("Here is your stay.")),
+    "KIOSK_NOTHING_FOUND": (
+        REFUSED,
+        _l("Nothing was found for this. Check both fields, or ask at the desk."),
+    ),
+    "KIOSK_CLOSED": (APPLIED, _l("Thank you.")),
+    "KIOSK_CLOSED_ALREADY": (NOOP, _l("Thank you.")),
     # everyone
     "NOT_FOUND": (REFUSED, _l("There is nothing here.")),
     "NOT_PERMITTED": (REFUSED, _l("Your role does not allow this.")),

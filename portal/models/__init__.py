@@ -10,6 +10,7 @@ from portal.models.entrance import Entrance, EntrancePlan
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
 from portal.models.key import EntryKey, LockCommand
+from portal.models.kiosk import KioskSession
 from portal.models.ledger import LedgerLine
 from portal.models.machinery import (
     Checkpoint,
@@ -42,6 +43,7 @@ __all__ = [
     "Facility",
     "GateAudit",
     "Guest",
+    "KioskSession",
     "LedgerLine",
     "LegalTransition",
     "LockCommand",

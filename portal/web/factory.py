@@ -52,6 +52,7 @@ BLUEPRINTS = (
     "portal.web.staff.settings",
     "portal.web.staff.entrances",
     "portal.web.staff.blocklist",
+    "portal.web.kiosk.pages",
     "portal.web.guest.stay",
     "portal.web.guest.payment",
     "portal.web.guest.join",

@@ -12,6 +12,7 @@ import stripe as stripe_sdk
 
 from portal import clock, inbox, seal
 from portal.db import transaction
+from portal.models import Plan
 from portal.outcome import Applied, Refused
 from portal.policies.membership_end import Reason
 from portal.verbs import (
@@ -19,6 +20,7 @@ from portal.verbs import (
     cash,
     entrances,
     guests,
+    kiosk,
     membership_plans,
     memberships,
     payments,
@@ -149,6 +151,51 @@ def an_entrance(stage: Stage) -> Given:
     made = stage.do(entrances.create, given["wanted"])
     later = replace(given["wanted"].terms, capacity=5, doors=frozenset())
     return given | {"entrance": made.subject, "seen": 1, "later": later}
+
+
+TABLET = "a-token-of-a-tablet"
+
+
+def a_tablet(stage: Stage) -> Given:
+    """At an entrance of a space, and a form of somebody who comes without a reservation."""
+    given = an_entrance(stage)
+    with stage.cast.transaction(given["facility"]) as tx:
+        plan = tx.add(
+            Plan,
+            facility_id=given["facility"],
+            code="nap",
+            name_ja="仮眠",
+            name_en="Nap",
+            kind="day_use",
+            unit="hour",
+            unit_price=900,
+        )
+    wanted = kiosk.WalkIn(uuid4(), guests.NewGuest(**stage.cast.hanako), plan, 2)
+    open_always = replace(given["wanted"].terms, opens=None, closes=None, plans=frozenset({plan}))
+    stage.do(entrances.change, given["entrance"], 1, open_always)
+    return given | {"token": TABLET, "walk_in": wanted}
+
+
+def a_stay_at_a_tablet(stage: Stage) -> Given:
+    """A reservation, and what its guest types."""
+    given = a_tablet(stage)
+    stay = reserved(stage)
+    code = stage.owner.one("select code from stays where id = %s", stay.id)
+    return given | {"stay": stay.id, "code": code, "proof": "5678"}
+
+
+def a_session(stage: Stage) -> Given:
+    given = a_stay_at_a_tablet(stage)
+    stage.do(kiosk.open_by_code, given["entrance"], TABLET, given["code"], "5678")
+    return given | {"session": stage.owner.one("select id from kiosk_sessions")}
+
+
+def a_walk_in_left_unpaid(stage: Stage) -> Given:
+    given = a_tablet(stage)
+    made = stage.do(kiosk.walk_in, given["entrance"], TABLET, given["walk_in"])
+    stage.work()
+    stage.owner.run("update kiosk_sessions set expires_at = now() - interval '11 minutes'")
+    return given | {"stay": made.subject}
 
 
 def a_new_entry(stage: Stage) -> Given:

@@ -57,6 +57,7 @@ class World:
     owner: Owner
     tokens: dict[UUID, list[str]] = field(default_factory=dict)
     memberships: dict[UUID, list[str]] = field(default_factory=dict)
+    entrances: dict[UUID, list[str]] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,9 +142,13 @@ class World:
                 refusal_ground_id=ground.subject if isinstance(ground, Applied) else None,
             )
             blocklist.add(tx, manager, wanted)
+            names = tx.rows("select public_name from entrances")
+        self.entrances[house.id] = [row.public_name for row in names]
 
     def links(self, rule: str, house: UUID) -> list[str]:
         """What `<token>` may be in an address of this rule: of a stay, of a membership, a house."""
+        if rule.startswith("/e/"):
+            return self.entrances[house]
         if rule.startswith("/join/"):
             return [self.tokyo.slug if house == self.tokyo.id else self.osaka.slug]
         return (self.memberships if rule.startswith("/m/") else self.tokens)[house]

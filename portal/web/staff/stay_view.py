@@ -6,18 +6,15 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-import segno
-from flask import abort, current_app, render_template, request, url_for
+from flask import abort, render_template, request, url_for
 from flask_babel import gettext
-from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
-from portal import clock, seal, wording
-from portal.config import Config
+from portal import clock, wording
 from portal.db import Row, Tx
 from portal.outcome import Code, Outcome
 from portal.queries import stay_page
-from portal.web import access, answer, words
+from portal.web import access, answer, links, words
 from portal.web.locale import when
 from portal.web.staff import gate, stay_forms, today
 
@@ -54,8 +51,8 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
         reason=said.refusal if reserved else None,
         listed=said.ground if seen.stay.state in ("reserved", "admitted") else None,
         moments=[moment(row) for row in seen.history],
-        link=guest_link(seen.stay),
-        qr=qr,
+        link=links.guest_link(seen.stay),
+        qr=links.qr,
         running=any(key.state in RUNNING for key in seen.keys),
         **_cash_forms(seen, bound),
     )
@@ -90,20 +87,6 @@ def settlement(row: Row) -> Settlement:
     if row.balance == 0:
         return "settled"
     return "due" if row.balance > 0 else "owed"
-
-
-def guest_link(row: Row) -> str:
-    config: Config = current_app.extensions["monban.config"]
-    return f"{config.public_url}/g/{seal.unseal(row.token_sealed)}"
-
-
-def qr(link: str) -> Markup:
-    """The link as a picture for a guest's phone: SVG within the page, black on white."""
-    return Markup(  # noqa: S704 (segno's own SVG of our own link)
-        segno.make(link, error="m").svg_inline(
-            scale=4, dark="#000", light="#fff", border=3, title=gettext("QR code of the link")
-        )
-    )
 
 
 def _cash_forms(seen: stay_page.StayPage, bound: dict[str, stay_forms.CashForm]) -> dict[str, Any]:
