@@ -18,7 +18,17 @@ from portal import clock, config, log, seal
 from portal.config import Config, UnsafeConfigurationError
 from portal.db import Actor, Tx, transaction
 from portal.demo import members, ways_in
-from portal.demo.houses import HANEDA, HOUSES, PASSWORD, PEOPLE, HouseOf, PersonOf, PlanOf, made
+from portal.demo.houses import (
+    HANEDA,
+    HOUSES,
+    PASSWORD,
+    PEOPLE,
+    UMEDA,
+    HouseOf,
+    PersonOf,
+    PlanOf,
+    made,
+)
 from portal.demo.story import ZONE, Scene, scenes
 from portal.edges.providers import providers
 from portal.models import Stay
@@ -70,8 +80,17 @@ def told(wanted: Config, houses: dict[str, UUID], now: datetime) -> dict[str, An
         "guest_in_English": _link(wanted, houses[HANEDA.slug], "emma", now),
         "guest_in_Japanese": _link(wanted, houses[HANEDA.slug], "hanako", now),
         "joining": f"{wanted.public_url}/join/{HANEDA.slug}/traveller",
+        "kiosk_Haneda": _kiosk(wanted, houses[HANEDA.slug]),
+        "kiosk_Umeda": _kiosk(wanted, houses[UMEDA.slug]),
         "houses": ", ".join(f"{house.name_ja} ({house.name_en})" for house in HOUSES),
     }
+
+
+def _kiosk(wanted: Config, house_id: UUID) -> str:
+    """The tablet's page of the house's first entrance."""
+    with transaction(house_id) as tx:
+        name = tx.scalar("select public_name from entrances order by created_at, slug limit 1")
+    return f"{wanted.public_url}/e/{name}"
 
 
 def _link(wanted: Config, house_id: UUID, guest: str, now: datetime) -> str:

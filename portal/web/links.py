@@ -15,10 +15,10 @@ def guest_link(row: Row) -> str:
     return f"{config.public_url}/g/{seal.unseal(row.token_sealed)}"
 
 
-def qr(link: str) -> Markup:
+def qr(link: str, scale: int = 4) -> Markup:
     """The link as a picture for a guest's phone: SVG within the page, black on white."""
     return Markup(  # noqa: S704 (segno's own SVG of our own link)
         segno.make(link, error="m").svg_inline(
-            scale=4, dark="#000", light="#fff", border=3, title=gettext("QR code of the link")
+            scale=scale, dark="#000", light="#fff", border=3, title=gettext("QR code of the link")
         )
     )

@@ -258,7 +258,7 @@ def _stay_page(held: Row) -> str:
         under_way=under_way,
         face=face,
         pin=seal.unseal(stay.pin_sealed) if face == "shown" else None,
-        qr=links.qr(link),
+        qr=links.qr(link, scale=6),
         polls=due or face == "preparing",
     )
 
