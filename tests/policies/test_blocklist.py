@@ -28,12 +28,12 @@ def listed(*found: Mark, expires: datetime | None = None, statute: str | None = 
         ("Ｊｏｈｎ　Ｓｍｉｔｈ", "Smith John"),
     ],
 )
-def test_a_name_is_one_however_it_is_written(entry: str, person: str) -> None:
+def test_h13_a_name_is_one_however_it_is_written(entry: str, person: str) -> None:
     assert set(marks([entry])) & set(marks([person]))
 
 
 @pytest.mark.parametrize("other", ["山田 花", "山田", "", "・", "山花 田子"])
-def test_another_name_is_another(other: str) -> None:
+def test_h13_another_name_is_another(other: str) -> None:
     assert not set(marks(["山田 花子"])) & set(marks([other]))
 
 

@@ -144,7 +144,7 @@ def test_a_closed_entrance_says_when_it_opens(cast: Cast, owner: Owner) -> None:
     assert do(cast, stays.create, later).code == Code.STAY_CREATED, "a reservation is for later"
 
 
-def test_the_last_place_is_taken_once(cast: Cast, app: Flask, owner: Owner) -> None:
+def test_e10_the_last_place_is_taken_once(cast: Cast, app: Flask, owner: Owner) -> None:
     """Of two who are settled and come in at once, one."""
     booked = [cast.book(space=space, price=0) for space in ("A01", "A02", "A03", "B01")]
     entrance(cast, capacity=2)
@@ -154,7 +154,7 @@ def test_the_last_place_is_taken_once(cast: Cast, app: Flask, owner: Owner) -> N
     assert [row[0] for row in audits(owner)] == ["ENTRANCE_FULL"] * 2
 
 
-def test_the_last_place_is_sold_once(cast: Cast, app: Flask, owner: Owner) -> None:
+def test_e10_the_last_place_is_sold_once(cast: Cast, app: Flask, owner: Owner) -> None:
     entrance(cast, capacity=1)
     wanted = [walk_in(cast, space=space) for space in ("A01", "A02", "A03", "B01")]
     said = at_once(app, *[lambda one=one: do(cast, stays.create, one) for one in wanted])
