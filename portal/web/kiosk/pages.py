@@ -34,8 +34,9 @@ blueprint = Blueprint("kiosk", __name__, url_prefix="/e/<token>")
 guesses(blueprint)
 
 HELD = "kiosk"
-LEFT_BEHIND = (HELD, "lang", "_flashes")
-"""What the browser's session may hold of a guest."""
+LEFT_BEHIND = (HELD, "lang", "_flashes", "csrf_token")
+"""What the browser's session may hold of a guest. The last is the secret of every form's token: a
+form that the browser would send again for whoever presses its back button is no longer ours."""
 
 # What a guest can do something about, or may know; anything else is the desk's to say.
 TOLD = {
@@ -47,14 +48,23 @@ TOLD = {
 }  # fmt: skip
 
 
-class CodeForm(forms.Form):
+class TabletForm(forms.Form):
+    """What one guest typed is not offered to the next."""
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        super().__init__(*args, **values)
+        for field in self:
+            field.render_kw = {**(field.render_kw or {}), "autocomplete": "off"}
+
+
+class CodeForm(TabletForm):
     code = forms.Text(_l("Reservation code"), [forms.required()], most=20)
     proof = forms.Text(
         _l("Last four figures of your telephone, or your name"), [forms.required()], most=100
     )
 
 
-class WalkInForm(forms.MakeForm):
+class WalkInForm(TabletForm, forms.MakeForm):
     plan_id = forms.Choice(_l("Plan"))
     hours = forms.Choice(_l("Hours, for a plan by the hour"), default="1")
     name = forms.PersonName(_l("Name"), [forms.required()])

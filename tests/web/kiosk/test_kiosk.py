@@ -151,6 +151,28 @@ def test_nothing_of_the_last_guest_is_left(
     assert owner.one("select state from stays") == "reserved"
 
 
+def test_what_was_typed_is_neither_offered_nor_sent_again(
+    cast: Cast, tablet: FlaskClient, owner: Owner
+) -> None:
+    """A browser remembers what it posted, and would post it again for whoever goes back."""
+    way = entrance(cast)
+    for url in (f"{way}/code", f"{way}/walk-in"):
+        page = look(tablet, url)
+        typed = [e for e in page.iter("input") if e.get("type") not in ("hidden", None)]
+        assert typed
+        assert {e.get("autocomplete") for e in typed} == {"off"}
+    posted = form_data(look(tablet, f"{way}/walk-in"), f"{way}/walk-in")
+    posted |= {**GUEST, "phone": "no number", "plan_id": str(cast.tokyo.plans["nap"])}
+    wrong = tablet.post(f"{way}/walk-in", data=posted)
+    assert wrong.status_code == 422
+    assert "Emma Smith" in wrong.text
+    tablet.get(way)
+    again = tablet.post(f"{way}/walk-in", data=posted)
+    assert again.status_code == 400
+    assert "Emma" not in again.text
+    assert owner.one("select count(*) from stays") == 0
+
+
 @pytest.mark.parametrize("proof", ["0123", "００１２３", "Emma Smith", "smith emma", "Smith"])
 def test_a_code_with_what_the_guest_knows(cast: Cast, tablet: FlaskClient, proof: str) -> None:
     way = entrance(cast)
