@@ -28,6 +28,13 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "STAY_CREATED": (APPLIED, _l("The stay is booked.")),
     "STAY_ALREADY_CREATED": (NOOP, _l("This stay was booked already.")),
     "STAY_ADMITTED": (APPLIED, _l("Checked in. The door key has been ordered.")),
+    "STAY_ADMITTED_THOUGH_LISTED": (
+        APPLIED,
+        _l(
+            "Checked in, and the door key has been ordered. The blocklist names this guest, but"
+            " without a ground on which the law lets you refuse lodging."
+        ),
+    ),
     "STAY_ALREADY_ADMITTED": (NOOP, _l("This guest is checked in already.")),
     "STAY_DEPARTED": (APPLIED, _l("Checked out. The lock has been asked to remove the key.")),
     "STAY_ALREADY_DEPARTED": (NOOP, _l("This guest is checked out already.")),
@@ -102,6 +109,26 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("Choose a first and a last day, in this order, at most a year apart."),
     ),
+    "ENTRANCE_CREATED": (APPLIED, _l("The entrance is open.")),
+    "ENTRANCE_ALREADY_CREATED": (NOOP, _l("This entrance is open already.")),
+    "ENTRANCE_UPDATED": (APPLIED, _l("The entrance is changed.")),
+    "ENTRANCE_UNCHANGED": (NOOP, _l("The entrance is like this already.")),
+    "ENTRANCE_SLUG_TAKEN": (REFUSED, _l("Another entrance has this short name.")),
+    "ENTRANCE_HOURS_IMPOSSIBLE": (REFUSED, _l("These are no opening hours.")),
+    "DOOR_HAS_ENTRANCE": (REFUSED, _l("One of the doors is behind another entrance.")),
+    "BLOCKLIST_ADDED": (APPLIED, _l("Added to the blocklist.")),
+    "BLOCKLIST_ALREADY_ADDED": (NOOP, _l("This was added to the blocklist already.")),
+    "BLOCKLIST_NAMES_NOBODY": (
+        REFUSED,
+        _l("Write at least one thing by which the person is known."),
+    ),
+    "BLOCKLIST_OVER_ALREADY": (REFUSED, _l("The last day has passed already.")),
+    "BLOCKLIST_LIFTED": (APPLIED, _l("The entry is lifted. It refuses nobody any more.")),
+    "BLOCKLIST_ALREADY_LIFTED": (NOOP, _l("This entry is lifted already.")),
+    "GROUND_ADDED": (APPLIED, _l("The ground can be chosen.")),
+    "GROUND_ALREADY_THERE": (NOOP, _l("There is a ground with this code already.")),
+    "GROUND_RETIRED": (APPLIED, _l("The ground is not chosen any more.")),
+    "GROUND_ALREADY_RETIRED": (NOOP, _l("This ground is not chosen any more already.")),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
@@ -306,6 +333,17 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     "PLAN_NOT_IN_CONFIG": (REFUSED, _l("This plan is not sold here.")),
     "GUEST_BLOCKED": (REFUSED, _l("This guest cannot be admitted. Please ask a manager.")),
+    "ENTRANCE_CLOSED": (REFUSED, _l("This entrance is closed. It opens at %(opens_at)s.")),
+    "ENTRANCE_FULL": (REFUSED, _l("There is no room for another guest here just now.")),
+    "ASK_AT_DESK": (REFUSED, _l("Please ask at the desk.")),
+    # kiosk
+    "KIOSK_OPENED": (APPLIED, _l("Here is your stay.")),
+    "KIOSK_NOTHING_FOUND": (
+        REFUSED,
+        _l("Nothing was found for this. Check both fields, or ask at the desk."),
+    ),
+    "KIOSK_CLOSED": (APPLIED, _l("Thank you.")),
+    "KIOSK_CLOSED_ALREADY": (NOOP, _l("Thank you.")),
     # everyone
     "NOT_FOUND": (REFUSED, _l("There is nothing here.")),
     "NOT_PERMITTED": (REFUSED, _l("Your role does not allow this.")),
@@ -505,6 +543,8 @@ def standing(now: Standing, words: Words) -> str:
 # What has no machine, and yet stands in one way or another: by the kind in its records.
 STANDINGS: Mapping[str, Mapping[str, Any]] = {
     "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
+    "blocklist_entry": {"listed": _l("On the blocklist"), "lifted": _l("Lifted")},
+    "entrance": {"open": _lp("entrance", "Open")},
 }
 
 

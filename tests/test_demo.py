@@ -44,6 +44,7 @@ def test_the_story_is_told_once(local: Config) -> None:
     told_of_the_past()
     told_of_people(first)
     told_of_doors()
+    told_of_the_ways_in()
     told_of_the_link(local, first["guest_in_English"])
     counts = {table: rows_of(table) for table in ("stays", "ledger_lines", "entry_keys")}
     assert counts["stays"] <= 80
@@ -108,6 +109,15 @@ def told_of_doors() -> None:
         with transaction(made(house.slug)) as tx:
             found |= {row.device_id for row in tx.rows("select device_id from doors")}
     assert found == set(DEVICES)
+
+
+def told_of_the_ways_in() -> None:
+    """Each door of theirs is behind one, and somebody is not let in."""
+    assert rows_of("entrances") == 4
+    assert rows_of("blocklist_entries") == 1
+    for house in HOUSES:
+        with transaction(made(house.slug)) as tx:
+            assert tx.scalar("select count(*) from doors where entrance_id is null") == 0
 
 
 def told_of_the_link(local: Config, link: str) -> None:

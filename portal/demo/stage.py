@@ -17,8 +17,18 @@ from argon2 import PasswordHasher
 from portal import clock, config, log, seal
 from portal.config import Config, UnsafeConfigurationError
 from portal.db import Actor, Tx, transaction
-from portal.demo import members
-from portal.demo.houses import HANEDA, HOUSES, PASSWORD, PEOPLE, HouseOf, PersonOf, PlanOf, made
+from portal.demo import members, ways_in
+from portal.demo.houses import (
+    HANEDA,
+    HOUSES,
+    PASSWORD,
+    PEOPLE,
+    UMEDA,
+    HouseOf,
+    PersonOf,
+    PlanOf,
+    made,
+)
 from portal.demo.story import ZONE, Scene, scenes
 from portal.edges.providers import providers
 from portal.models import Stay
@@ -45,6 +55,8 @@ def load(settings: Config | None = None, now: datetime | None = None) -> dict[st
         hire(person, houses)
     for house in HOUSES:
         stage = Stage(house, houses[house.slug], wanted, now)
+        with at(now):
+            ways_in.open_them(house.slug, stage.id, stage.clerk)
         for scene in scenes(house.slug, now):
             stage.play(scene)
         members.join(house.slug, stage.desk, stage.clerk, now, stage.beat)
@@ -68,8 +80,17 @@ def told(wanted: Config, houses: dict[str, UUID], now: datetime) -> dict[str, An
         "guest_in_English": _link(wanted, houses[HANEDA.slug], "emma", now),
         "guest_in_Japanese": _link(wanted, houses[HANEDA.slug], "hanako", now),
         "joining": f"{wanted.public_url}/join/{HANEDA.slug}/traveller",
+        "kiosk_Haneda": _kiosk(wanted, houses[HANEDA.slug]),
+        "kiosk_Umeda": _kiosk(wanted, houses[UMEDA.slug]),
         "houses": ", ".join(f"{house.name_ja} ({house.name_en})" for house in HOUSES),
     }
+
+
+def _kiosk(wanted: Config, house_id: UUID) -> str:
+    """The tablet's page of the house's first entrance."""
+    with transaction(house_id) as tx:
+        name = tx.scalar("select public_name from entrances order by created_at, slug limit 1")
+    return f"{wanted.public_url}/e/{name}"
 
 
 def _link(wanted: Config, house_id: UUID, guest: str, now: datetime) -> str:

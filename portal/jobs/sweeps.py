@@ -9,6 +9,7 @@ from rq.cron import CronScheduler
 from portal import doorbell, inbox, log
 from portal.db import transaction
 from portal.doorbell import HOUSEKEEPING, KINDS, Kind
+from portal.jobs import walk_ins
 from portal.jobs.catch_up import fetch_missed
 from portal.jobs.drain import drain
 from portal.jobs.house import at_work
@@ -26,6 +27,7 @@ EVERY: dict[Kind, int] = {
 }
 
 CATCH_UP_SECONDS = 300
+WALK_INS_SECONDS = 120
 PRUNE_SECONDS = 3600
 RECONCILE_SECONDS = 3600
 KEEP_COMPLETED = timedelta(days=30)
@@ -38,6 +40,7 @@ def scheduler(connection: Redis) -> CronScheduler:
     for kind in KINDS:
         _every(cron, EVERY[kind], kind, drain, kind)
     _every(cron, CATCH_UP_SECONDS, HOUSEKEEPING, catch_up)
+    _every(cron, WALK_INS_SECONDS, HOUSEKEEPING, let_walk_ins_go)
     _every(cron, PRUNE_SECONDS, HOUSEKEEPING, prune)
     _every(cron, RECONCILE_SECONDS, HOUSEKEEPING, compare)
     return cron
@@ -65,6 +68,12 @@ def catch_up() -> int:
     if found:
         doorbell.ring("inbox")
     return found
+
+
+def let_walk_ins_go() -> int:
+    """Spaces that nobody who stood at a tablet has paid for are free again."""
+    with at_work(), log.request(log.new_request_id()):
+        return walk_ins.let_go()
 
 
 def prune() -> int:

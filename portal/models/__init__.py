@@ -5,10 +5,13 @@ Nothing is written through them; see `portal.db`.
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
 from portal.models.day_close import DayClose, DayCloseLine
+from portal.models.blocklist import BlocklistEntry, BlocklistKey, RefusalGround
 from portal.models.divergence import Divergence
+from portal.models.entrance import Entrance, EntrancePlan
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
 from portal.models.key import EntryKey, LockCommand
+from portal.models.kiosk import KioskSession
 from portal.models.ledger import LedgerLine
 from portal.models.machinery import (
     Checkpoint,
@@ -27,6 +30,8 @@ from portal.models.stay import Stay
 
 __all__ = [
     "BillingLeg",
+    "BlocklistEntry",
+    "BlocklistKey",
     "Checkpoint",
     "ConsumedEffect",
     "DayClose",
@@ -36,10 +41,13 @@ __all__ = [
     "Divergence",
     "Door",
     "EndObligation",
+    "Entrance",
+    "EntrancePlan",
     "EntryKey",
     "Facility",
     "GateAudit",
     "Guest",
+    "KioskSession",
     "LedgerLine",
     "LegalTransition",
     "LockCommand",
@@ -51,6 +59,7 @@ __all__ = [
     "Payment",
     "Plan",
     "Refund",
+    "RefusalGround",
     "Space",
     "Staff",
     "StaffRole",

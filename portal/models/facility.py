@@ -65,6 +65,7 @@ class Door(Base):
     __table_args__ = (
         UniqueConstraint("facility_id", "id"),
         UniqueConstraint("facility_id", "device_id"),
+        belongs_to("entrances", "entrance_id"),
     )
 
     id: Mapped[Key]
@@ -79,6 +80,8 @@ class Door(Base):
     """In percent; null where the lock does not tell."""
     asked_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     """When the controller last said how the lock is; `online` and `battery` are of then."""
+    entrance_id: Mapped[Ref | None]
+    """The way in that leads to it; null for a door that stands under no rule of an entrance."""
     created_at: Mapped[Created]
 
     def name(self, locale: str) -> str:

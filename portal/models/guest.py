@@ -27,6 +27,8 @@ class Guest(Base):
     """E.164."""
     phone_digits: Mapped[Words] = mapped_column(server_default="")
     """National digits with the leading zero, as a person at the desk types them."""
+    document_mark: Mapped[Words | None]
+    """`seal.fingerprint` of a passport or the like that was shown; its number is not kept here."""
     line_user_id: Mapped[Words | None]
     preferred_locale: Mapped[Words | None]
     version: Mapped[Version]

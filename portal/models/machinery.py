@@ -13,12 +13,23 @@ from sqlalchemy import (
     LargeBinary,
     PrimaryKeyConstraint,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
-from portal.models.columns import Attempts, Created, House, Instant, Key, Ref, Version, Words
+from portal.models.columns import (
+    Attempts,
+    Created,
+    House,
+    Instant,
+    Key,
+    Ref,
+    Version,
+    Words,
+    belongs_to,
+)
 
 
 class WebhookEvent(Base):
@@ -106,19 +117,32 @@ class LegalTransition(Base):
 
 
 class GateAudit(Base):
-    """Append-only: every refusal of the gate, with its code and the ground."""
+    """Append-only: every refusal of the gate, with its code and the ground; and who was let in
+    although the blocklist names them."""
 
     __tablename__ = "gate_audits"
     __table_args__ = (
         Index("ix_gate_audits_at", "facility_id", "at"),
         Index("ix_gate_audits_stay", "facility_id", "stay_id"),
+        belongs_to("entrances", "entrance_id"),
+        belongs_to("blocklist_entries", "blocklist_entry_id"),
+        CheckConstraint("asks in ('booking', 'entry')", name="asks"),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     facility_id: Mapped[House]
     stay_id: Mapped[Ref | None]
+    entrance_id: Mapped[Ref | None]
+    blocklist_entry_id: Mapped[Ref | None]
+    asks: Mapped[Words] = mapped_column(server_default="entry")
+    """Whether a stay might be made, or its guest come in."""
     code: Mapped[Words]
     rule: Mapped[Words]
+    ground: Mapped[Words | None]
+    """Of an entry of the blocklist, as it stood: in the house's words."""
+    statute: Mapped[Words | None]
+    """And in the law's, where a ground of it was chosen."""
+    let_in: Mapped[bool] = mapped_column(server_default=text("false"))
     digest: Mapped[Words]
     """SHA-256 of the gate's input: the decision can be proven without keeping the person."""
     actor_kind: Mapped[Words]

@@ -28,6 +28,10 @@ _SHUT_BY_STATE: dict[str, Answer] = {
 }
 
 
+_OVER = ("revoking", "revoked", "failed")
+"""From then on a change of the stay concerns the key no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """The key came into `state` at `at`."""
@@ -40,6 +44,15 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Retimed:
     """At `at` the end moved from `before` to `after`; both on the lock, its lag included."""
+
+    at: datetime
+    before: datetime
+    after: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """At `at` the stay's own end moved from `before` to `after`."""
 
     at: datetime
     before: datetime
@@ -67,6 +80,25 @@ def door_at(
     last = next((step for step in reversed(steps) if step.at <= moment), None)
     end = _end_then(moment, ends_at, retimed)
     return Verdict(_answer(moment, last, starts_at, end), last, starts_at, end)
+
+
+def retimings(
+    steps: Sequence[Step], ends_at: datetime, changes: Sequence[Change]
+) -> tuple[Retimed, ...]:
+    """What the stay's changes did to a key: those of its life alone, each with what the lock adds
+    to the stay's end. `ends_at` is the key's end as it is now."""
+    if not steps:
+        return ()
+    over = next((step.at for step in steps if step.state in _OVER), None)
+    lived = [
+        change
+        for change in changes
+        if steps[0].at <= change.at and (over is None or change.at < over)
+    ]
+    if not lived:
+        return ()
+    lag = ends_at - lived[-1].after
+    return tuple(Retimed(one.at, one.before + lag, one.after + lag) for one in lived)
 
 
 def _end_then(moment: datetime, ends_at: datetime, retimed: Sequence[Retimed]) -> datetime:

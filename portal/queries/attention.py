@@ -126,6 +126,7 @@ OWED = """
 class Attention:
     """In the order of a night's urgency: doors, money, words, machinery."""
 
+    listed: Rows
     broken_keys: Rows
     unconfirmed_keys: Rows
     dead_commands: Rows
@@ -149,6 +150,7 @@ class Attention:
 def look(tx: Tx, now: datetime) -> Attention:
     """Fourteen statements, whatever waits."""
     return Attention(
+        listed=_listed(tx),
         broken_keys=_broken_keys(tx, now),
         unconfirmed_keys=_unconfirmed_keys(tx, now),
         dead_commands=_commands(tx, "from lock_commands c where c.dead_at is not null"),
@@ -366,6 +368,22 @@ def _unclear_billing(tx: Tx) -> Rows:
     )
 
 
+def _listed(tx: Tx) -> Rows:
+    """Guests whom the blocklist names and whom the law lets nobody refuse."""
+    return tx.rows(
+        """
+        select x.id, x.source_id as stay_id, x.error as ground, x.at, s.code as stay_code,
+               g.name as guest, p.code as space_code
+        from dead_letters x
+        join stays s on s.id = x.source_id join guests g on g.id = s.guest_id
+        join spaces p on p.id = s.space_id
+        where x.closed_at is null and x.source_kind = 'gate'
+        order by x.at, x.id limit :most
+        """,
+        most=MOST,
+    )
+
+
 def _letters(tx: Tx) -> Rows:
     """Some belong to no house yet: an event that names nothing of ours. Any house may see them."""
     return tx.rows(
@@ -373,7 +391,7 @@ def _letters(tx: Tx) -> Rows:
         select d.id, d.source_kind, d.title, d.error, d.at,
                exists (select 1 from webhook_events e where e.id = d.source_id) as replayable
         from dead_letters d
-        where d.closed_at is null
+        where d.closed_at is null and d.source_kind <> 'gate'
         order by d.at, d.id limit :most
         """,
         most=MOST,

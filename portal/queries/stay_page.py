@@ -64,7 +64,7 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
         f"""
         select {SHOWN}, {GATE}, s.note, s.token_sealed, s.created_at, s.admitted_at, s.departed_at,
                s.cancelled_at, s.plan_id, p.name_ja as space_ja, p.name_en as space_en,
-               g.email, g.phone, g.line_user_id, g.preferred_locale, f.default_locale,
+               g.line_user_id, g.preferred_locale, f.default_locale,
                plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
                joined.name_ja as joined_ja, joined.name_en as joined_en,
                coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
@@ -202,7 +202,8 @@ def history(tx: Tx, stay_id: UUID, limit: int = HISTORY) -> Sequence[Row]:
         select l.at, 'ledger', l.kind, null, l.memo, l.actor_kind, l.actor_name, l.amount, l.id
         from ledger_lines l where l.stay_id = :stay
         union all
-        select a.at, 'gate', a.code, null, null, a.actor_kind, a.actor_name, null, a.id
+        select a.at, 'gate', a.code, case when a.let_in then 'let_in' end,
+           concat_ws(' · ', a.ground, a.statute), a.actor_kind, a.actor_name, null, a.id
         from gate_audits a where a.stay_id = :stay
              and a.at >= (select min(first.at) from transitions first
                           where first.machine = 'stay' and first.subject_id = :stay)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import jaconv
 
+from portal import ways_in
 from portal.db import Row, Tx
 from portal.policies.folding import digits, fold, like_pattern
 
@@ -22,8 +23,10 @@ SHOWN = """
 """
 """What every list says of a stay `s` with its guest `g` and its space `p`."""
 
-GATE = """
-    f.early_minutes, f.benefits_while_past_due, p.active as space_active, s.membership_id,
+GATE = f"""
+    {ways_in.of_stay()}, f.time_zone, plan.kind as plan_kind, g.phone, g.email,
+    g.document_mark, f.early_minutes, f.benefits_while_past_due, p.active as space_active,
+    s.membership_id,
     coalesce(plan.members_only, false) as members_only, m.state as membership_state,
     m.ends_at as membership_ends_at, m.paused as membership_paused,
     not exists (select 1 from ledger_lines l where l.stay_id = s.id) as costs_nothing,
@@ -41,6 +44,8 @@ GATE = """
 GIVEN_BY = """
     left join plans plan on plan.id = s.plan_id
     left join memberships m on m.id = s.membership_id
+    join doors way on way.id = p.door_id
+    left join entrances e on e.id = way.entrance_id
 """
 
 # A number as people write it. Anything else is a name or a code, even with figures in it.

@@ -7,7 +7,8 @@ from typing import Literal
 from uuid import UUID
 
 from portal.db import Row, Tx
-from portal.policies.door_at import Retimed, Step
+from portal.policies.door_at import Change, Step
+from portal.policies.why_door import KeyOf, Refusal, Story
 from portal.queries.stay_page import MESSAGE_END, MESSAGE_STATE
 
 Kind = Literal["stay", "payment", "key", "message", "membership"]
@@ -149,7 +150,8 @@ _STORY = """
     select l.at, 'ledger', l.kind, null, l.memo, l.actor_kind, l.actor_name, l.amount,
            l.request_id, 2, l.id from ledger_lines l where {ledger}
     union all
-    select a.at, 'gate', a.code, null, null, a.actor_kind, a.actor_name, null, a.request_id, 2,
+    select a.at, 'gate', a.code, case when a.let_in then 'let_in' end,
+           concat_ws(' · ', a.ground, a.statute), a.actor_kind, a.actor_name, null, a.request_id, 2,
            a.id
     from gate_audits a where {gate}
     union all
@@ -220,6 +222,65 @@ def _keys(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     )
 
 
+def story(tx: Tx, stay_id: UUID) -> Story:
+    """All that says whether a door was open for the guest of a stay. Three statements."""
+    keys = tx.rows(
+        "select id, door_id, starts_at, ends_at from entry_keys where stay_id = :stay"
+        " order by created_at, id",
+        stay=stay_id,
+    )
+    moved = tx.rows(
+        """
+        select machine, subject_id, verb, at, from_state, to_state, actor_name, reason
+        from transitions
+        where machine = 'stay' and subject_id = :stay
+           or machine = 'entry_key' and subject_id = any(:keys)
+        order by at, id
+        """,
+        stay=stay_id,
+        keys=[key.id for key in keys],
+    )
+    refusals = tx.rows(
+        """
+        select at, code, concat_ws(' · ', ground, statute) as ground from gate_audits
+        where stay_id = :stay and asks = 'entry' and not let_in order by at, id
+        """,
+        stay=stay_id,
+    )
+    return Story(
+        stay=[_step(row) for row in moved if row.machine == "stay" and row.verb not in WITHIN],
+        keys=[
+            KeyOf(
+                key.door_id,
+                key.starts_at,
+                key.ends_at,
+                tuple(_step(row) for row in moved if row.subject_id == key.id),
+            )
+            for key in keys
+        ],
+        changes=_changes(moved),
+        refusals=[Refusal(row.at, row.code, row.ground) for row in refusals],
+    )
+
+
+WITHIN = ("change_times", "move_to")
+"""Verbs that change a stay and not its state."""
+
+
+def doors_of(tx: Tx, stay_id: UUID) -> Sequence[Row]:
+    """The doors of a stay's keys, and of the space that it has now."""
+    return tx.rows(
+        """
+        select d.id, d.name_ja, d.name_en from doors d
+        where d.id in (select door_id from entry_keys where stay_id = :stay)
+           or d.id = (select p.door_id from stays s join spaces p on p.id = s.space_id
+                      where s.id = :stay)
+        order by d.no
+        """,
+        stay=stay_id,
+    )
+
+
 def steps(tx: Tx, key_id: UUID) -> list[Step]:
     """What became of a key, in order."""
     rows = tx.rows(
@@ -229,26 +290,36 @@ def steps(tx: Tx, key_id: UUID) -> list[Step]:
         """,
         key=key_id,
     )
-    return [Step(row.at, row.to_state, row.actor_name) for row in rows]
+    return [_step(row) for row in rows]
 
 
-def retimed(tx: Tx, key: Row) -> list[Retimed]:
-    """When the stay's end moved, and with it the key's: the stay's own records say from where to
-    where. What the lock adds to the end is the difference that stands now."""
-    lag = key.ends_at - key.stay_ends_at
-    rows = tx.rows(
-        """
-        select at, reason from transitions
-        where machine = 'stay' and subject_id = :stay and verb = 'change_times' order by at, id
-        """,
-        stay=key.stay_id,
+def changes(tx: Tx, stay_id: UUID) -> list[Change]:
+    """When the stay's end moved: its own records say from where to where."""
+    return _changes(
+        tx.rows(
+            """
+            select verb, at, reason from transitions
+            where machine = 'stay' and subject_id = :stay and verb = 'change_times'
+            order by at, id
+            """,
+            stay=stay_id,
+        )
     )
+
+
+def _step(row: Row) -> Step:
+    return Step(row.at, row.to_state, row.actor_name)
+
+
+def _changes(moved: Sequence[Row]) -> list[Change]:
     found = []
-    for row in rows:
+    for row in moved:
+        if row.verb != "change_times":
+            continue
         before, _, after = (row.reason or "").partition(" → ")
         ends = [_end_of(period) for period in (before, after)]
         if ends[0] and ends[1]:
-            found.append(Retimed(row.at, ends[0] + lag, ends[1] + lag))
+            found.append(Change(row.at, ends[0], ends[1]))
     return found
 
 

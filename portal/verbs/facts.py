@@ -4,13 +4,17 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
+from portal import ways_in
 from portal.db import Row, Tx
-from portal.gates.checkin import CheckinRequest
-from portal.verbs import benefits
+from portal.gates.checkin import CheckinRequest, Entrance
+from portal.policies.blocklist import Listed
+from portal.verbs import benefits, blocklist
 
-_STAY = """
+_STAY = f"""
     select s.id, s.state, s.version, s.code, s.source, s.starts_at, s.ends_at, s.currency,
            s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id, s.membership_id,
+           g.name as guest, g.kana, g.phone, g.email, g.document_mark, plan.kind as plan_kind,
+           {ways_in.of_stay()},
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
            f.benefits_while_past_due, coalesce(plan.members_only, false) as members_only,
            m.state as membership_state, m.ends_at as membership_ends_at,
@@ -32,6 +36,8 @@ _STAY = """
     join facilities f on f.id = s.facility_id
     join spaces p on p.id = s.space_id
     join doors d on d.id = p.door_id
+    join guests g on g.id = s.guest_id
+    left join entrances e on e.id = d.entrance_id
     left join plans plan on plan.id = s.plan_id
     left join memberships m on m.id = s.membership_id
     where s.id = :stay
@@ -43,14 +49,22 @@ _STAY = """
 # The space is locked as well: whether it is occupied is a fact of two stays. The membership is
 # locked before the stay, as its end locks them; the count is settled first. It is shared, since
 # nothing here changes it: against its end's own lock, which a key share would let through.
+# Between them comes an entrance that counts who is inside: two must not take its last place.
 _LOCK = """
     with held as materialized (
         select m.id from memberships m join stays s on s.membership_id = m.id
         where s.id = :stay
         for share of m
+    ), counted as materialized (
+        select e.id from stays s
+        join spaces p on p.id = s.space_id
+        join doors d on d.id = p.door_id
+        join entrances e on e.id = d.entrance_id and e.capacity is not null
+        where s.id = :stay and (select count(*) from held) >= 0
+        for no key update of e
     )
     select 1 from stays s join spaces p on p.id = s.space_id
-    where s.id = :stay and (select count(*) from held) >= 0
+    where s.id = :stay and (select count(*) from held) + (select count(*) from counted) >= 0
     for no key update of s, p
 """
 
@@ -64,7 +78,8 @@ def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row | None:
     return tx.row(_STAY, stay=stay_id)
 
 
-def checkin_request(facts: Row, now: datetime) -> CheckinRequest:
+def checkin_request(facts: Row, now: datetime, listed: tuple[Listed, ...]) -> CheckinRequest:
+    """`listed`: what `blocklist.naming` found of its guest."""
     return CheckinRequest(
         now=now,
         starts_at=facts.starts_at,
@@ -78,6 +93,26 @@ def checkin_request(facts: Row, now: datetime) -> CheckinRequest:
         space_quarantined=facts.space_quarantined,
         space_occupied=facts.space_occupied,
         withheld=benefits.withheld(facts, now),
+        walk_in=facts.source == "walk_in",
+        entrance=entrance(facts, facts.entrance_inside),
+        lodging=facts.plan_kind != "day_use",
+        person=blocklist.person(facts),
+        listed=listed,
+    )
+
+
+def entrance(facts: Row, inside: int) -> Entrance | None:
+    if facts.entrance_id is None:
+        return None
+    return Entrance(
+        id=facts.entrance_id,
+        mode=facts.entrance_mode,
+        opens=facts.entrance_opens,
+        closes=facts.entrance_closes,
+        zone=facts.time_zone,
+        capacity=facts.entrance_capacity,
+        inside=inside,
+        plan_sold=facts.plan_sold,
     )
 
 

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from portal import seal
 from portal.db import Actor, Tx
 from portal.models import Guest
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
+from portal.policies import blocklist
 from portal.policies.folding import digits, fold
 
 LOCALES = ("ja", "en")
@@ -13,7 +15,8 @@ LOCALES = ("ja", "en")
 
 @dataclass(frozen=True, slots=True)
 class NewGuest:
-    """As entered; `phone` in E.164, `locale` 'ja', 'en' or None for the facility's."""
+    """As entered; `phone` in E.164, `locale` 'ja', 'en' or None for the facility's. `document` is
+    the number of what was shown; only its fingerprint is kept."""
 
     name: str
     kana: str = ""
@@ -22,6 +25,7 @@ class NewGuest:
     phone_typed: str = ""
     locale: str | None = None
     line_user_id: str | None = None
+    document: str | None = None
 
 
 def add(tx: Tx, guest: NewGuest) -> UUID:
@@ -35,9 +39,22 @@ def add(tx: Tx, guest: NewGuest) -> UUID:
         email=guest.email,
         phone=guest.phone,
         phone_digits=digits(guest.phone_typed or guest.phone or ""),
+        document_mark=document_mark(guest.document),
         line_user_id=guest.line_user_id,
         preferred_locale=guest.locale,
     )
+
+
+def marks(guest: NewGuest) -> tuple[blocklist.Mark, ...]:
+    """What somebody is known by who is not noted yet."""
+    seen = document_mark(guest.document)
+    return blocklist.marks([guest.name, guest.kana], guest.phone, guest.email, seen)
+
+
+def document_mark(number: str | None) -> str | None:
+    """What is kept of a document's number; None where none was shown."""
+    plain = blocklist.document_number(number or "")
+    return seal.fingerprint(plain) if plain else None
 
 
 def choose_language(tx: Tx, actor: Actor, guest_id: UUID, locale: str) -> Outcome:

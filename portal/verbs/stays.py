@@ -6,17 +6,16 @@ from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
 
-from portal import clock, ledger, outbox, seal
+from portal import clock, ledger, outbox, seal, ways_in
 from portal.db import Actor, Row, Tx, violated
-from portal.gates.checkin import Decision, evaluate_checkin_request
-from portal.log import request_id
+from portal.gates.checkin import CheckinRequest
 from portal.machines.stay import MACHINE
 from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies.stay_codes import new_code
-from portal.verbs import benefits, facts, guests, keys, refunds_owed
+from portal.verbs import benefits, blocklist, facts, gate, guests, keys, refunds_owed
 from portal.verbs.guests import NewGuest
 
 LONGEST = timedelta(days=366)
@@ -42,8 +41,9 @@ class NewStay:
 
 
 def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
-    """→ reserved. One stay for one form; the space is held from now on. A plan for members needs a
-    membership that gives when the stay begins."""
+    """→ reserved. One stay for one form; the space is held from now on. The gate is asked as it is
+    when the guest comes in: for whom the entrance is, what is sold there, and to whom; of a walk-in
+    also whether it is open and has room."""
     if again := _made_by(tx, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     if code := _impossible(wanted):
@@ -55,10 +55,13 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
     space = _space(tx, wanted)
     if isinstance(space, Refused):
         return space
+    said = gate.ask(tx, actor, _request(tx, wanted, space, member))
+    if isinstance(said, Refused):
+        return said
 
     try:
         with tx.savepoint():
-            guest_id = member.guest_id if member else _guest(tx, wanted)
+            guest_id = member.guest_id if member else guests.add(tx, _named(wanted))
             stay_id = _insert(tx, actor, wanted, space, guest_id)
     except IntegrityError as fault:
         return _not_inserted(tx, wanted, violated(fault), fault)
@@ -73,15 +76,17 @@ def admit(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
     stay = _ready(tx, stay_id, "admitted", Code.STAY_ALREADY_ADMITTED, seen)
     if isinstance(stay, Outcome):
         return stay
-    now = clock.now()
-    request = facts.checkin_request(stay, now)
-    decision = evaluate_checkin_request(request)
-    if not decision.allowed:
-        return _refuse_entry(tx, actor, stay_id, decision, request.digest(), now)
+    request = facts.checkin_request(stay, clock.now(), blocklist.naming(tx, blocklist.person(stay)))
+    said = gate.ask(tx, actor, request, stay_id)
+    if isinstance(said, Refused):
+        return said
 
-    if not _move(tx, actor, stay, "admitted", "admit", admitted_at=now):
+    if not _move(tx, actor, stay, "admitted", "admit", admitted_at=request.now):
         return _changed(tx, stay_id)
     keys.order(tx, actor, stay)
+    if said.in_vain:
+        gate.let_in_though_listed(tx, actor, request, stay_id, said.in_vain)
+        return Applied(Code.STAY_ADMITTED_THOUGH_LISTED, to="admitted", subject=stay_id)
     return Applied(Code.STAY_ADMITTED, to="admitted", subject=stay_id)
 
 
@@ -184,33 +189,6 @@ def _changed(tx: Tx, stay_id: UUID) -> Conflict:
     return Conflict(Code.STAY_STATE_CHANGED, standing(tx, MACHINE, stay_id))
 
 
-def _refuse_entry(
-    tx: Tx, actor: Actor, stay_id: UUID, decision: Decision, digest: str, now: datetime
-) -> Refused:
-    """Every refusal of the gate leaves an audit row with its code and the rule that fired."""
-    if decision.code is None:
-        raise ValueError("a refusal without a code")
-    tx.run(
-        """
-        insert into gate_audits (facility_id, stay_id, code, rule, digest, actor_kind, actor_id,
-            actor_name, request_id, at)
-        values (:facility_id, :stay_id, :code, :rule, :digest, :actor_kind, :actor_id,
-            :actor_name, :request_id, :at)
-        """,
-        facility_id=tx.facility_id,
-        stay_id=stay_id,
-        code=decision.code,
-        rule=decision.rule,
-        digest=digest,
-        actor_kind=actor.kind,
-        actor_id=actor.id,
-        actor_name=actor.name,
-        request_id=request_id(),
-        at=now,
-    )
-    return Refused(decision.code, decision.details)
-
-
 def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
     found: UUID | None = tx.scalar("select id from stays where form_key = :key", key=form_key)
     return found
@@ -231,16 +209,26 @@ def _member(tx: Tx, wanted: NewStay) -> Row | Refused | None:
 
 
 def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
-    """Where it may be, and whether its plan is sold to whoever comes. Locked: two who book it at
-    once wait for one another here, and not within the exclusion constraint, where PostgreSQL would
-    call it a deadlock."""
+    """Where it may be, and what the gate decides on there. Locked: two who book it at once wait for
+    one another here, and not within the exclusion constraint, where PostgreSQL would call it a
+    deadlock. An entrance that counts who is inside is locked before it."""
     space = tx.row(
-        """
-        select s.no, s.active, f.currency, cast(:plan as uuid) is null or plan.active as plan_known,
-               plan.members_only
+        f"""
+        with counted as materialized (
+            select e.id from spaces s
+            join doors d on d.id = s.door_id
+            join entrances e on e.id = d.entrance_id and e.capacity is not null
+            where s.id = :id
+            for no key update of e
+        )
+        select s.no, s.active, f.currency, f.time_zone, f.early_minutes,
+               cast(:plan as uuid) is null or plan.active as plan_known, plan.members_only,
+               plan.kind as plan_kind, {ways_in.facts("cast(:plan as uuid)")}
         from spaces s join facilities f on f.id = s.facility_id
+        join doors d on d.id = s.door_id
+        left join entrances e on e.id = d.entrance_id
         left join plans plan on plan.id = :plan
-        where s.id = :id
+        where s.id = :id and (select count(*) from counted) >= 0
         for no key update of s
         """,
         id=wanted.space_id,
@@ -248,15 +236,47 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
     )
     if space is None or not space.plan_known:
         return Refused(Code.NOT_FOUND)
-    if space.members_only and wanted.membership_id is None:
-        return Refused(Code.MEMBERS_ONLY_PLAN)
     return space if space.active else Refused(Code.SPACE_NOT_USABLE)
 
 
-def _guest(tx: Tx, wanted: NewStay) -> UUID:
+def _request(tx: Tx, wanted: NewStay, space: Row, member: Row | None) -> CheckinRequest:
+    """What the gate is asked where a stay is made: as for an entry, but nothing is owed yet."""
+    person = blocklist.person(member) if member else guests.marks(_named(wanted))
+    unkept = space.members_only and member is None
+    return CheckinRequest(
+        now=clock.now(),
+        starts_at=wanted.starts_at,
+        ends_at=wanted.ends_at,
+        early_minutes=space.early_minutes,
+        balance_due=0,
+        currency=space.currency,
+        payment_processing=False,
+        payment_unknown=False,
+        space_active=space.active,
+        space_quarantined=False,
+        space_occupied=False,
+        withheld=Code.MEMBERS_ONLY_PLAN if unkept else None,
+        asks="booking",
+        walk_in=wanted.source == "walk_in",
+        entrance=facts.entrance(space, _inside(tx, wanted, space)),
+        lodging=space.plan_kind != "day_use",
+        person=person,
+        listed=blocklist.naming(tx, person),
+    )
+
+
+def _inside(tx: Tx, wanted: NewStay, space: Row) -> int:
+    """How many are behind the entrance, where it counts: read after its lock was granted."""
+    if wanted.source != "walk_in" or space.entrance_capacity is None:
+        return 0
+    counted = ways_in.inside(":entrance", "null")
+    return int(tx.scalar(f"select {counted}", entrance=space.entrance_id))
+
+
+def _named(wanted: NewStay) -> NewGuest:
     if wanted.guest is None:
         raise ValueError("a stay of nobody: neither a guest nor a member")
-    return guests.add(tx, wanted.guest)
+    return wanted.guest
 
 
 def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -> UUID:

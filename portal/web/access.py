@@ -55,6 +55,11 @@ def newcomer(view: View) -> View:
     return _declares(Access("guest", of="facility"))(view)
 
 
+def kiosk(view: View) -> View:
+    """Whoever stands at a tablet: the URL's `<token>` is the public name of an entrance."""
+    return _declares(Access("guest", of="entrance"))(view)
+
+
 def anyone(view: View) -> View:
     """A page without a person behind it."""
     return _declares(Access("anyone"))(view)

@@ -86,8 +86,9 @@ class Person(UserMixin):
         return self.token
 
 
-Of = Literal["stay", "membership", "facility"]
-"""What a visit's address names: the link of a stay or of a membership, or the house itself."""
+Of = Literal["stay", "membership", "facility", "entrance"]
+"""What a visit's address names: the link of a stay or of a membership, the house itself, or a way
+in to it with a tablet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,7 @@ def _person(token: str, rows: list[Any]) -> Person:
 _FOUND: dict[Of, str] = {
     "stay": "stay_by_token(:hash)",
     "membership": "membership_by_token(:hash)",
+    "entrance": "entrance_by_public_name(:token)",
     "facility": """(select house as facility_id, house as id
                    from facility_by_slug(:token) house where house is not null)""",
 }
@@ -193,6 +195,10 @@ _VISITORS: dict[Of, str] = {
     "stay": "stays subject join guests guest on guest.id = subject.guest_id",
     "membership": """memberships subject join members member on member.id = subject.member_id
                      join guests guest on guest.id = member.guest_id""",
+    # Whoever stands there is nobody yet: what they do is done by the tablet.
+    "entrance": """entrances subject
+                   cross join lateral (select null::uuid as id, subject.name_ja as name,
+                                              null::text as preferred_locale) guest""",
     # Whoever applies is nobody yet.
     "facility": """(select id, id as facility_id from facilities) subject
                    left join guests guest on false""",

@@ -251,6 +251,7 @@ DEFINERS = {
     "claim_lock_commands",
     "claim_outbox",
     "claim_refunds",
+    "entrance_by_public_name",
     "facility_by_slug",
     "key_by_code",
     "keys_to_poll",
@@ -265,6 +266,7 @@ DEFINERS = {
     "staff_facilities",
     "stay_by_token",
     "subscriptions_to_read",
+    "walk_ins_to_let_go",
     "work_waiting",
 }
 

@@ -21,6 +21,7 @@ from tests.outside import Owner
 Wire = psycopg.Connection[Any]
 
 APPENDED_ONLY = {
+    "blocklist_keys",
     "consumed_effects",
     "day_close_lines",
     "day_closes",

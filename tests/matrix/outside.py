@@ -132,6 +132,9 @@ _BOOKS = """
         union all select concat_ws(' ', 'close', c.no, c.cash_in, c.counted, c.taken, c.lines, (
             select count(*) from day_close_lines l where l.close_id = c.id)) from day_closes c
         union all select concat_ws(' ', 'door', device_id, online, battery) from doors
+        -- A session that was lost with its answer is opened anew, and the old one runs out.
+        union all (select distinct concat_ws(' ', 'tablet', s.state, k.ended_at is null)
+                   from kiosk_sessions k join stays s on s.id = k.stay_id)
         union all select concat_ws(' ', 'letter', source_kind, closed_how) from dead_letters
         union all select concat_ws(' ', 'difference', kind, healed_at is not null) from divergences
         union all select concat_ws(' ', 'message', event_type, channel, locale, case

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,12 +12,16 @@ import stripe as stripe_sdk
 
 from portal import clock, inbox, seal
 from portal.db import transaction
+from portal.models import Plan
 from portal.outcome import Applied, Refused
 from portal.policies.membership_end import Reason
 from portal.verbs import (
+    blocklist,
     cash,
     day_close,
+    entrances,
     guests,
+    kiosk,
     membership_plans,
     memberships,
     payments,
@@ -120,6 +124,103 @@ def a_member_at_the_door(stage: Stage) -> Given:
 
 def a_house_of_managers(stage: Stage) -> Given:
     return {"facility": stage.cast.tokyo.id, "actor": stage.cast.suzuki.actor, "wish": True}
+
+
+def a_new_entrance(stage: Stage) -> Given:
+    """The form of an entrance that nobody has sent yet."""
+    tokyo = stage.cast.tokyo
+    terms = entrances.Terms(
+        "正面玄関",
+        "Front",
+        "walk_in",
+        time(6),
+        time(2),
+        3,
+        frozenset(tokyo.plans.values()),
+        frozenset({tokyo.doors["A01"]}),
+    )
+    return {
+        "facility": tokyo.id,
+        "actor": stage.cast.suzuki.actor,
+        "wanted": entrances.NewEntrance(uuid4(), "front", terms),
+    }
+
+
+def an_entrance(stage: Stage) -> Given:
+    """Open, and a form that changes it."""
+    given = a_new_entrance(stage)
+    made = stage.do(entrances.create, given["wanted"])
+    later = replace(given["wanted"].terms, capacity=5, doors=frozenset())
+    return given | {"entrance": made.subject, "seen": 1, "later": later}
+
+
+TABLET = "a-token-of-a-tablet"
+
+
+def a_tablet(stage: Stage) -> Given:
+    """At an entrance of a space, and a form of somebody who comes without a reservation."""
+    given = an_entrance(stage)
+    with stage.cast.transaction(given["facility"]) as tx:
+        plan = tx.add(
+            Plan,
+            facility_id=given["facility"],
+            code="nap",
+            name_ja="仮眠",
+            name_en="Nap",
+            kind="day_use",
+            unit="hour",
+            unit_price=900,
+        )
+    wanted = kiosk.WalkIn(uuid4(), guests.NewGuest(**stage.cast.hanako), plan, 2)
+    open_always = replace(given["wanted"].terms, opens=None, closes=None, plans=frozenset({plan}))
+    stage.do(entrances.change, given["entrance"], 1, open_always)
+    return given | {"token": TABLET, "walk_in": wanted}
+
+
+def a_stay_at_a_tablet(stage: Stage) -> Given:
+    """A reservation, and what its guest types."""
+    given = a_tablet(stage)
+    stay = reserved(stage)
+    code = stage.owner.one("select code from stays where id = %s", stay.id)
+    return given | {"stay": stay.id, "code": code, "proof": "5678"}
+
+
+def a_session(stage: Stage) -> Given:
+    given = a_stay_at_a_tablet(stage)
+    stage.do(kiosk.open_by_code, given["entrance"], TABLET, given["code"], "5678")
+    return given | {"session": stage.owner.one("select id from kiosk_sessions")}
+
+
+def a_walk_in_left_unpaid(stage: Stage) -> Given:
+    given = a_tablet(stage)
+    made = stage.do(kiosk.walk_in, given["entrance"], TABLET, given["walk_in"])
+    stage.work()
+    stage.owner.run("update kiosk_sessions set expires_at = now() - interval '11 minutes'")
+    return given | {"stay": made.subject}
+
+
+def a_new_entry(stage: Stage) -> Given:
+    """The form of somebody who is not to be let in, with a ground of the law."""
+    ground = stage.do(blocklist.add_ground, "ryokan-5-1-2", "違法行為のおそれ", "Unlawful acts")
+    return {
+        "facility": stage.cast.tokyo.id,
+        "actor": stage.cast.suzuki.actor,
+        "wanted": blocklist.NewEntry(
+            form_key=uuid4(),
+            ground="備品を壊した",
+            name="山田 花子",
+            phone="+819012345678",
+            refusal_ground_id=ground.subject,
+        ),
+        "ground": ground.subject,
+        "new_ground": ("ordinance-4", "条例による事由", "A ground of the ordinance"),
+    }
+
+
+def an_entry(stage: Stage) -> Given:
+    given = a_new_entry(stage)
+    made = stage.do(blocklist.add, given["wanted"])
+    return given | {"entry": made.subject, "seen": 1, "why": "人違い"}
 
 
 def a_reserved_stay_paid_by_card(stage: Stage) -> Given:

@@ -176,7 +176,7 @@ class Fuzz:
     def house_of(self, role: Role, asked: Asked) -> object:
         """Whose house an answer may speak of: a link's own, else the person's."""
         for house in self.world.tokens:
-            for door in ("/g/", "/m/", "/join/"):
+            for door in ("/g/", "/m/", "/join/", "/e/"):
                 links = self.world.links(door, house)
                 if any(asked.path.startswith(f"{door}{token}") for token in links):
                     return house

@@ -79,7 +79,7 @@ def test_every_page_of_staff_is_staffs_and_every_link_a_guests(app: Flask) -> No
     for rule, kind in kinds.items():
         if rule.startswith("/staff") and rule != "/staff/sign-in":
             assert kind == "staff", rule
-        if rule.startswith(("/g/", "/m/", "/join/")):
+        if rule.startswith(("/g/", "/m/", "/join/", "/e/")):
             assert kind == "guest", rule
         if rule.startswith("/webhooks/"):
             assert kind == "machine", rule

@@ -14,6 +14,8 @@ from portal import clock
 from portal.outcome import Applied
 from portal.queries import day_closes
 from portal.verbs import day_close, memberships
+from portal.outcome import Applied
+from portal.verbs import blocklist, entrances, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
@@ -35,7 +37,12 @@ TOKYO_ONLY = {"name": "Tokyojin Zq7", "email": "tokyojin@zq7.example", "kana": "
 OSAKA_ONLY = {"name": "Osakajin Xk4", "email": "osakajin@xk4.example", "kana": "", "locale": "en"}
 
 # Where the name of an argument does not name its table.
-TABLES = {"letter": "dead_letters", "message": "outbox", "command": "lock_commands"}
+TABLES = {
+    "blocklist_entry": "blocklist_entries",
+    "letter": "dead_letters",
+    "message": "outbox",
+    "command": "lock_commands",
+}
 
 
 @dataclass
@@ -55,6 +62,7 @@ class World:
     owner: Owner
     tokens: dict[UUID, list[str]] = field(default_factory=dict)
     memberships: dict[UUID, list[str]] = field(default_factory=dict)
+    entrances: dict[UUID, list[str]] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,6 +70,7 @@ class World:
             self.tokens[house.id] = [stay.token for stay in self._fill(house, guest)]
             self.memberships[house.id] = [one.token for one in self._members(house, guest)]
             self._close_yesterday(house)
+            self._ways_in(house, guest)
         self._tokyo_alone()
         hired = {
             "front desk": (self.tokyo, "front_desk", "ja"),
@@ -137,8 +146,36 @@ class World:
             )
         assert isinstance(said, Applied), said
 
+    def _ways_in(self, house: HouseOf, guest: dict[str, Any]) -> None:
+        """An entrance with a door and every plan, and somebody who is not let in at it."""
+        manager, last = self.front.cast.suzuki.actor, list(house.doors.values())[-1]
+        way = entrances.Terms(
+            f"{guest['name']}口",
+            f"Way of {guest['name']}",
+            "walk_in",
+            None,
+            None,
+            9,
+            frozenset(house.plans.values()),
+            frozenset({last}),
+        )
+        with self.front.cast.transaction(house.id) as tx:
+            entrances.create(tx, manager, entrances.NewEntrance(uuid4(), "front", way))
+            ground = blocklist.add_ground(tx, manager, "ordinance", "条例の事由", "An ordinance")
+            wanted = blocklist.NewEntry(
+                form_key=uuid4(),
+                ground=f"told of {guest['name']}",
+                name="Nobody Here",
+                refusal_ground_id=ground.subject if isinstance(ground, Applied) else None,
+            )
+            blocklist.add(tx, manager, wanted)
+            names = tx.rows("select public_name from entrances")
+        self.entrances[house.id] = [row.public_name for row in names]
+
     def links(self, rule: str, house: UUID) -> list[str]:
         """What `<token>` may be in an address of this rule: of a stay, of a membership, a house."""
+        if rule.startswith("/e/"):
+            return self.entrances[house]
         if rule.startswith("/join/"):
             return [self.tokyo.slug if house == self.tokyo.id else self.osaka.slug]
         return (self.memberships if rule.startswith("/m/") else self.tokens)[house]

@@ -28,7 +28,7 @@ WAITS = (Code.PAYMENT_PENDING, Code.PAYMENT_UNKNOWN)
 LONGEST_WAIT = timedelta(days=1)
 
 
-def page(payment: Row, *, back: str, **more: Any) -> str:
+def page(payment: Row, *, back: str, template: str = "guest/card.html", **more: Any) -> str:
     """The provider's form for an open payment. `back` is the path that it returns to; `more` is
     what the template says of what is paid."""
     config = cast("Config", current_app.extensions["monban.config"])
@@ -37,7 +37,7 @@ def page(payment: Row, *, back: str, **more: Any) -> str:
     if hosted is None:
         headers.allow_payment()
     return render_template(
-        "guest/card.html",
+        template,
         payment=payment,
         purpose=words.purpose(payment.purpose),
         hosted=hosted,

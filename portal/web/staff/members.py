@@ -20,8 +20,8 @@ from portal.queries import members, plans
 from portal.verbs import links, memberships, subscription_answers
 from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, lists, people, words
+from portal.web.links import qr
 from portal.web.locale import language
-from portal.web.staff.stay_view import qr
 
 blueprint = Blueprint("members", __name__, url_prefix="/staff/members")
 

@@ -60,6 +60,9 @@ class StayForm(WhenForm, forms.MakeForm):
     kana = forms.PersonName(_l("Name in kana"))
     email = forms.Email(_l("E-mail"))
     phone = forms.Phone(_l("Telephone"))
+    document = forms.Text(
+        _l("Number of a passport or card"), most=60, render_kw={"autocomplete": "off"}
+    )
     locale = forms.Choice(_l("Language of messages"), default="")
     plan_id = forms.Choice(_l("Plan"), default="")
     space_id = forms.Choice(_lp("desk", "Space"))
@@ -77,7 +80,7 @@ class StayForm(WhenForm, forms.MakeForm):
         raise ValidationError(gettext("Choose the membership below, or leave this empty."))
 
     def validate_membership_id(self, field: Any) -> None:
-        typed = (self.name, self.kana, self.phone, self.email, self.locale)
+        typed = (self.name, self.kana, self.phone, self.email, self.document, self.locale)
         if field.data and any(one.data for one in typed):
             raise ValidationError(
                 gettext(
@@ -122,6 +125,7 @@ class StayForm(WhenForm, forms.MakeForm):
             email=self.email.data,
             phone=self.phone.data,
             locale=self.locale.data or None,
+            document=self.document.data or None,
         )
 
     def _deposit(self, plan: Row | None, price: int) -> int:

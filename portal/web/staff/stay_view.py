@@ -6,21 +6,17 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-import segno
-from flask import abort, current_app, render_template, request, url_for
+from flask import abort, render_template, request, url_for
 from flask_babel import gettext
-from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
-from portal import clock, seal, wording
-from portal.config import Config
+from portal import clock, wording
 from portal.db import Row, Tx
 from portal.outcome import Code, Outcome
 from portal.queries import stay_page
-from portal.web import access, answer, words
+from portal.web import access, answer, links, words
 from portal.web.locale import when
-from portal.web.staff import stay_forms, today
-from portal.web.staff.gate import reason as gate_reason
+from portal.web.staff import gate, stay_forms, today
 
 Settlement = Literal["pending", "due", "owed", "settled"]
 RUNNING = ("requested", "revoking")
@@ -42,18 +38,21 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
     """`cash`, `cash_back`: a form that was not right, with what was typed."""
     with answer.reading() as tx:
         seen = stay_page.load(tx, stay_id)
-    if seen is None:
-        abort(404)
+        if seen is None:
+            abort(404)
+        said = gate.look(tx, [seen.stay], clock.now())[stay_id]
+    reserved = seen.stay.state == "reserved"
     return render_template(
         "staff/stays/show.html",
         stay=seen.stay,
         seen=seen,
         nights=clock.nights(seen.stay.starts_at, seen.stay.ends_at, access.facility().time_zone),
         settlement=settlement(seen.stay),
-        reason=gate_reason(seen.stay, clock.now()) if seen.stay.state == "reserved" else None,
+        reason=said.refusal if reserved else None,
+        listed=said.ground if seen.stay.state in ("reserved", "admitted") else None,
         moments=[moment(row) for row in seen.history],
-        link=guest_link(seen.stay),
-        qr=qr,
+        link=links.guest_link(seen.stay),
+        qr=links.qr,
         running=any(key.state in RUNNING for key in seen.keys),
         **_cash_forms(seen, bound),
     )
@@ -88,20 +87,6 @@ def settlement(row: Row) -> Settlement:
     if row.balance == 0:
         return "settled"
     return "due" if row.balance > 0 else "owed"
-
-
-def guest_link(row: Row) -> str:
-    config: Config = current_app.extensions["monban.config"]
-    return f"{config.public_url}/g/{seal.unseal(row.token_sealed)}"
-
-
-def qr(link: str) -> Markup:
-    """The link as a picture for a guest's phone: SVG within the page, black on white."""
-    return Markup(  # noqa: S704 (segno's own SVG of our own link)
-        segno.make(link, error="m").svg_inline(
-            scale=4, dark="#000", light="#fff", border=3, title=gettext("QR code of the link")
-        )
-    )
 
 
 def _cash_forms(seen: stay_page.StayPage, bound: dict[str, stay_forms.CashForm]) -> dict[str, Any]:
@@ -144,7 +129,7 @@ def _said(row: Row) -> tuple[str, str]:
     if row.kind == "lock":
         return words.said(words.COMMANDS, row.event), words.said(words.RESULTS, row.detail or "")
     if row.kind == "gate":
-        return gettext("Check-in was refused"), _gate_words(row.event)
+        return _gate(row)
     if row.event == "changed":
         return _changed(row)
     return wording.event_name(row.kind, row.event), _reason(row)
@@ -189,7 +174,15 @@ def _reason(row: Row) -> str:
     return row.detail or ""
 
 
-def _gate_words(code: str) -> str:
-    """The ground of an old refusal. Its amounts and times were of that moment and are not kept."""
+def _gate(row: Row) -> tuple[str, str]:
+    if row.verb == "let_in":
+        return gettext("Let in although the blocklist names the guest"), row.detail or ""
+    return gettext("Check-in was refused"), gate_words(row.event, row.detail)
+
+
+def gate_words(code: str, ground: str | None) -> str:
+    """Why the gate refused then. Its amounts and times were of that moment and are not kept; the
+    ground of the blocklist is."""
     known = code in Code.__members__
-    return words.said(words.GATE, code) if known else code
+    why = words.said(words.GATE, code) if known else code
+    return " · ".join(filter(None, (why, ground)))

@@ -8,9 +8,10 @@ from wtforms import Form
 
 from portal.db import Row, Tx
 from portal.lazy import _l
-from portal.policies import door_at
+from portal.policies import door_at, why_door
 from portal.queries import timeline
 from portal.web import access, answer, forms, people, words
+from portal.web.locale import language
 from portal.web.staff import stay_view
 
 blueprint = Blueprint("timeline", __name__, url_prefix="/staff/timeline")
@@ -41,10 +42,27 @@ ANSWERS = {
 }
 
 
+WHY = {
+    "not_booked": _l("Shut: the stay was not booked yet."),
+    "refused_entry": _l("Shut: the guest was not checked in, and the gate had refused them."),
+    "not_checked_in": _l("Shut: the guest was not checked in."),
+    "no_show": _l("Shut: the stay was marked as a no-show."),
+    "cancelled": _l("Shut: the stay was cancelled."),
+    "left": _l("Shut: the guest had checked out, and never had a code of this door."),
+    "elsewhere": _l("Shut: the guest was in house with a code of another door."),
+    "no_key": _l("Shut: the guest was in house and had no code."),
+    **ANSWERS,
+}
+
+
 class MomentForm(Form):
     """A question in the address, so that its answer has one too."""
 
     at = forms.Moment(_l("Day and time"), [forms.required()])
+
+
+class DoorForm(MomentForm):
+    door = forms.Choice(_l("Door"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +79,11 @@ class Asked:
     """The question about the door, and its answer once it is one."""
 
     form: MomentForm
-    verdict: door_at.Verdict | None
-    words: str
-    tone: str
+    answer: str = ""
+    verdict: door_at.Verdict | None = None
+    refusal: str = ""
+    words: str = ""
+    tone: str = "plain"
 
 
 @blueprint.get("")
@@ -74,7 +94,7 @@ def index() -> str:
         seen = timeline.load(tx, kind, subject_id)
         if seen is None:
             abort(404)
-        asked = _asked(tx, subject_id, seen.head) if kind == "key" else None
+        asked = _asked(tx, kind, subject_id, seen.head)
     return render_template(
         "staff/timeline/index.html",
         kind=kind,
@@ -107,21 +127,40 @@ def _line(row: Row) -> Line:
     return Line(moment, row.verb or "", row.request_id)
 
 
-def _asked(tx: Tx, key_id: UUID, key: Row) -> Asked:
+def _asked(tx: Tx, kind: timeline.Kind, subject_id: UUID, head: Row) -> Asked | None:
+    if kind == "stay":
+        return _asked_of_stay(tx, subject_id)
+    return _asked_of_key(tx, subject_id, head) if kind == "key" else None
+
+
+def _asked_of_key(tx: Tx, key_id: UUID, key: Row) -> Asked:
     form = MomentForm(request.args if "at" in request.args else None)
     if "at" not in request.args or not form.validate() or form.at.data is None:
-        return Asked(form, None, "", "plain")
-    verdict = door_at.door_at(
-        form.at.data,
-        timeline.steps(tx, key_id),
-        key.starts_at,
-        key.ends_at,
-        timeline.retimed(tx, key),
-    )
-    return Asked(form, verdict, words.said(ANSWERS, verdict.answer), _tone(verdict.answer))
+        return Asked(form)
+    steps = timeline.steps(tx, key_id)
+    retimed = door_at.retimings(steps, key.ends_at, timeline.changes(tx, key.stay_id))
+    verdict = door_at.door_at(form.at.data, steps, key.starts_at, key.ends_at, retimed)
+    said = verdict.answer
+    return Asked(form, said, verdict, "", words.said(ANSWERS, said), _tone(said))
 
 
-def _tone(said: door_at.Answer) -> str:
+def _asked_of_stay(tx: Tx, stay_id: UUID) -> Asked:
+    """Why a door was open or shut for this guest."""
+    form = DoorForm(request.args if "at" in request.args else None)
+    form.door.choices = [
+        (str(door.id), door.name_ja if language() == "ja" else door.name_en)
+        for door in timeline.doors_of(tx, stay_id)
+    ]
+    if "at" not in request.args or not form.validate() or form.at.data is None:
+        return Asked(form)
+    found = why_door.why(form.at.data, UUID(form.door.data), timeline.story(tx, stay_id))
+    why = found.refusal
+    refused = stay_view.gate_words(why.code, why.ground) if why else ""
+    said = found.answer
+    return Asked(form, said, found.verdict, refused, words.said(WHY, said), _tone(said))
+
+
+def _tone(said: str) -> str:
     if said in door_at.OPEN:
         return "good"
     return "busy" if said in door_at.UNSURE else "plain"

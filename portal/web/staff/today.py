@@ -24,6 +24,7 @@ def page() -> str:
     with answer.reading() as tx:
         seen = today.look(tx, began, ends)
         waiting = attention.count(tx, now)
+        said = gate.look(tx, seen.expected, now)
     return render_template(
         "staff/today.html",
         day=day,
@@ -31,5 +32,5 @@ def page() -> str:
         began=began,
         seen=seen,
         waiting=waiting,
-        reasons={row.id: gate.reason(row, now) for row in seen.expected},
+        reasons={stay_id: one.refusal for stay_id, one in said.items()},
     )

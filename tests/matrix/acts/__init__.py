@@ -1,7 +1,7 @@
 """Every act of the matrix. A new area joins with a module of its own."""
 
 from tests.matrix.act import Act
-from tests.matrix.acts import differences, doors, house, memberships, money, stays
+from tests.matrix.acts import differences, doors, house, kiosk, memberships, money, stays
 
 ACTS: tuple[Act, ...] = (
     *stays.ACTS,
@@ -10,4 +10,5 @@ ACTS: tuple[Act, ...] = (
     *memberships.ACTS,
     *house.ACTS,
     *differences.ACTS,
+    *kiosk.ACTS,
 )

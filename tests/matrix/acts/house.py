@@ -1,9 +1,12 @@
 """Words to guests, what waits for a person, and the housekeeping."""
 
+from dataclasses import replace
+from uuid import uuid4
+
 from portal.jobs import drain, sweeps
-from portal.verbs import attention, events, facilities, messages
+from portal.verbs import attention, blocklist, entrances, events, facilities, messages
 from tests.matrix import differences, scenes
-from tests.matrix.act import form, job
+from tests.matrix.act import Act, form, job
 
 ACTS = (
     job("drain outbox mail", scenes.a_mail_to_send, drain.drain, "outbox"),
@@ -13,6 +16,27 @@ ACTS = (
         "outbox"),
     form("facilities.choose_benefits", scenes.a_house_of_managers, facilities.choose_benefits,
         "wish"),
+    Act(
+        "entrances.create",
+        scenes.a_new_entrance,
+        lambda do: do.form(entrances.create, do["wanted"]),
+        lambda do: do.form(entrances.create, replace(do["wanted"], form_key=uuid4())),
+    ),
+    Act(
+        "blocklist.add",
+        scenes.a_new_entry,
+        lambda do: do.form(blocklist.add, do["wanted"]),
+        lambda do: do.form(blocklist.add, replace(do["wanted"], form_key=uuid4())),
+    ),
+    form("blocklist.lift", scenes.an_entry, blocklist.lift, "entry", "seen", "why"),
+    Act(
+        "blocklist.add_ground",
+        scenes.a_new_entry,
+        lambda do: do.form(blocklist.add_ground, *do["new_ground"]),
+        lambda do: do.form(blocklist.add_ground, *do["new_ground"]),
+    ),
+    form("blocklist.retire_ground", scenes.a_new_entry, blocklist.retire_ground, "ground"),
+    form("entrances.change", scenes.an_entrance, entrances.change, "entrance", "seen", "later"),
     form("messages.resend", scenes.a_message_given_up, messages.resend, "message"),
     form("messages.drop", scenes.a_message_given_up, messages.drop, "message"),
     form("events.replay", scenes.a_dead_letter, events.replay, "letter"),

@@ -1,20 +1,22 @@
 """What happened, in order, to whatever the desk asks about; and whether a door was open."""
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from portal import clock, log
-from portal.verbs import keys, stay_changes, stays
+from portal.verbs import cash, keys, stay_changes, stays
 from sandbox.watch import statements
 from tests.cast import Booked
 from tests.outside import Owner, deliver
-from tests.web.audit import by_id
+from tests.web.audit import by_id, words
 from tests.web.staff.houses import FrontDesk, page, shown
 
 URL = "/staff/timeline"
 BUDGET = 8
+VERSION = "select version from stays where id = :id"
 
 
 @pytest.fixture
@@ -123,8 +125,8 @@ def test_a_message(front: FrontDesk, stay: Booked, owner: Owner, lang: str) -> N
     message = owner.one("select id from outbox")
     client = front.cast.signed_in(front.cast.sato, locale=lang)
     page(client, of("message", message), lang)
-    words = {"ja": "送信待ち", "en": "Waiting to be sent"}
-    assert words[lang] in shown(client, of("message", message))
+    wanted = {"ja": "送信待ち", "en": "Waiting to be sent"}
+    assert wanted[lang] in shown(client, of("message", message))
 
 
 # Was the door open? -----------------------------------------------------------------------------
@@ -182,6 +184,69 @@ def test_the_door_at_a_moment(front: FrontDesk, stay: Booked, owner: Owner, lang
         2000: "removed",
     }
     assert {minutes: answer(front, key, at(minutes), lang) for minutes in wanted} == wanted
+
+
+def test_why_a_door_was_shut_for_a_guest(front: FrontDesk, owner: Owner, lang: str) -> None:
+    """Booked at 9:00, refused at 10:00 as it was unpaid, let in at 10:10, the code set at 10:12,
+    moved to another door at 11:00."""
+    nine = datetime.fromisoformat("2026-06-10T09:00+09:00")
+    cast = front.cast
+
+    def at(minutes: int) -> datetime:
+        return nine + timedelta(minutes=minutes)
+
+    def do(minutes: int, verb: Any, *args: Any) -> Any:
+        clock.set_source(lambda: at(minutes))
+        with cast.transaction(cast.tokyo.id) as tx:
+            return verb(tx, cast.sato.actor, *args)
+
+    clock.set_source(lambda: nine)
+    stay = cast.book(price=500, starts_at=nine, ends_at=at(600), space="A03")
+    do(60, stays.admit, stay.id, 1)
+    do(65, cash.take, stay.id, 500, uuid4())
+    assert do(70, stays.admit, stay.id, front.scalar(stay, VERSION, stay.id)).status == "applied"
+    key = owner.one("select id from entry_keys")
+    clock.set_source(lambda: at(72))
+    with cast.transaction(cast.tokyo.id) as tx:
+        keys.observe(tx, key, status="set")
+    seen = front.scalar(stay, VERSION, stay.id)
+    do(120, stay_changes.move_to, stay.id, seen, cast.tokyo.spaces["B01"])
+    clock.set_source(None)
+
+    client = cast.signed_in(cast.sato, locale=lang)
+
+    def why(minutes: int, door: str) -> tuple[str, str]:
+        local = clock.local(at(minutes), cast.tokyo.zone).strftime("%Y-%m-%dT%H:%M")
+        url = f"{of('stay', stay.id)}&at={local}&door={cast.tokyo.doors[door]}"
+        found = page(client, url, lang)
+        (said,) = [e for e in found.iter() if e.get("data-answer")]
+        return str(said.get("data-answer")), words(said)
+
+    answers = {
+        (minutes, door): why(minutes, door)[0]
+        for minutes in (-1, 30, 61, 71, 73, 121)
+        for door in ("A03", "B01")
+    }
+    assert answers == {
+        (-1, "A03"): "not_booked",
+        (-1, "B01"): "not_booked",
+        (30, "A03"): "not_checked_in",
+        (30, "B01"): "not_checked_in",
+        (61, "A03"): "refused_entry",
+        (61, "B01"): "refused_entry",
+        (71, "A03"): "unconfirmed",
+        (71, "B01"): "elsewhere",
+        (73, "A03"): "open",
+        (73, "B01"): "elsewhere",
+        (121, "A03"): "removing",
+        (121, "B01"): "unconfirmed",
+    }
+    ground = {"ja": "未払いの料金がありました。", "en": "The stay was not paid."}
+    assert ground[lang] in why(61, "A03")[1]
+    page(client, f"{of('stay', stay.id)}&at=&door=x", lang)
+    with statements() as said:
+        why(61, "A03")
+    assert len(said) <= BUDGET + 2, said
 
 
 @pytest.mark.parametrize(

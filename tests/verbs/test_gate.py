@@ -1,0 +1,246 @@
+"""The gate as the verbs ask it: entrances and the blocklist, with their audit rows."""
+
+from datetime import UTC, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from flask import Flask
+
+from portal import clock
+from portal.outcome import Applied, Code, Outcome, Refused
+from portal.verbs import blocklist, entrances, events, stays
+from portal.verbs.guests import NewGuest
+from portal.verbs.stays import NewStay
+from sandbox.watch import statements
+from tests.cast import Booked, Cast
+from tests.outside import Owner, at_once
+from tests.verbs.test_blocklist import added, ground
+from tests.verbs.test_entrances import opened, terms
+
+HOUR = timedelta(hours=1)
+
+
+def do(cast: Cast, verb: Any, *args: Any, **more: Any) -> Outcome:
+    with cast.transaction(more.pop("house", cast.tokyo).id) as tx:
+        said: Outcome = verb(tx, cast.sato.actor, *args, **more)
+    return said
+
+
+def walk_in(cast: Cast, plan: str | None = "nap", space: str = "A01", **changes: Any) -> NewStay:
+    now = clock.now()
+    values: dict[str, Any] = {
+        "form_key": uuid4(),
+        "guest": NewGuest(**cast.hanako),
+        "space_id": cast.tokyo.spaces[space],
+        "plan_id": cast.tokyo.plans[plan] if plan else None,
+        "starts_at": now,
+        "ends_at": now + 3 * HOUR,
+        "price": 0,
+        "source": "walk_in",
+    }
+    return NewStay(**{**values, **changes})
+
+
+def entrance(cast: Cast, **changes: Any) -> UUID:
+    """Every door of Tokyo, every plan, always open."""
+    plain = {
+        "doors": frozenset(cast.tokyo.doors.values()),
+        "opens": None,
+        "closes": None,
+        "capacity": None,
+    }
+    return opened(cast, **{**plain, **changes})
+
+
+def audits(owner: Owner) -> Any:
+    return owner.rows(
+        "select code, rule, asks, stay_id, entrance_id, ground, statute, let_in, length(digest)"
+        " from gate_audits order by id"
+    )
+
+
+def nothing_was_made(owner: Owner) -> bool:
+    return owner.one("select count(*) from stays") == owner.one("select count(*) from guests") == 0
+
+
+def test_a_house_without_entrances_is_as_it_was(cast: Cast, owner: Owner) -> None:
+    assert do(cast, stays.create, walk_in(cast)).code == Code.STAY_CREATED
+    assert audits(owner) == []
+
+
+def test_a_walk_in_at_an_entrance_for_reservations(cast: Cast, owner: Owner) -> None:
+    """Neither made by a crafted request, nor let in where the entrance was another one then."""
+    way = entrance(cast)
+    made = do(cast, stays.create, walk_in(cast))
+    assert isinstance(made, Applied)
+    assert made.subject is not None
+    closed = terms(
+        cast,
+        mode="reservation_only",
+        opens=None,
+        closes=None,
+        doors=frozenset(cast.tokyo.doors.values()),
+        capacity=None,
+    )
+    assert do(cast, entrances.change, way, 1, closed).status == "applied"
+    assert do(cast, stays.admit, made.subject, 1) == Refused(Code.WALK_IN_NOT_ALLOWED)
+    said = do(cast, stays.create, walk_in(cast, space="A02"))
+    assert said == Refused(Code.WALK_IN_NOT_ALLOWED)
+    assert [row[:5] for row in audits(owner)] == [
+        ("WALK_IN_NOT_ALLOWED", "entrance_mode", "entry", made.subject, way),
+        ("WALK_IN_NOT_ALLOWED", "entrance_mode", "booking", None, way),
+    ]
+    assert owner.one("select count(*) from stays") == 1
+    reserved = walk_in(cast, space="A02", source="desk")
+    assert do(cast, stays.create, reserved).code == Code.STAY_CREATED
+
+
+def test_a_members_only_plan_bought_by_a_crafted_walk_in(cast: Cast, owner: Owner) -> None:
+    plan = cast.for_members()
+    way = entrance(cast, plans=frozenset(cast.tokyo.plans.values()))
+    assert do(cast, stays.create, walk_in(cast, plan)) == Refused(Code.MEMBERS_ONLY_PLAN)
+    assert [row[:5] for row in audits(owner)] == [
+        ("MEMBERS_ONLY_PLAN", "membership", "booking", None, way)
+    ]
+    assert nothing_was_made(owner)
+
+
+@pytest.mark.parametrize("source", ["walk_in", "desk", "web"])
+def test_a_plan_of_another_entrance(cast: Cast, owner: Owner, source: str) -> None:
+    doors = cast.tokyo.doors
+    here = entrance(
+        cast, doors=frozenset({doors["A01"]}), plans=frozenset({cast.tokyo.plans["night"]})
+    )
+    opened(cast, "side", doors=frozenset({doors["A02"]}), opens=None, closes=None)
+    wanted = walk_in(cast, "nap", source=source)
+    assert do(cast, stays.create, wanted) == Refused(Code.PLAN_NOT_IN_CONFIG)
+    assert nothing_was_made(owner)
+    assert [row[:5] for row in audits(owner)] == [
+        ("PLAN_NOT_IN_CONFIG", "plans_sold", "booking", None, here)
+    ]
+    elsewhere = walk_in(cast, "nap", "A02", source=source)
+    assert do(cast, stays.create, elsewhere).code == Code.STAY_CREATED
+
+
+def test_a_plan_that_is_taken_away_holds_at_the_door(cast: Cast, owner: Owner) -> None:
+    stay = cast.book(plan="nap", price=0)
+    entrance(cast, plans=frozenset())
+    assert do(cast, stays.admit, stay.id, 1) == Refused(Code.PLAN_NOT_IN_CONFIG)
+    without = cast.book(space="A02", price=0)
+    assert do(cast, stays.admit, without.id, 1).code == Code.STAY_ADMITTED
+
+
+def test_a_closed_entrance_says_when_it_opens(cast: Cast, owner: Owner) -> None:
+    stay = cast.book(plan="night", price=0)
+    here = clock.local(clock.now(), cast.tokyo.zone)
+    opens = (here + 2 * HOUR).replace(second=0, microsecond=0)
+    entrance(cast, opens=opens.time(), closes=(opens + 2 * HOUR).time())
+    at = {"opens_at": opens.astimezone(UTC)}
+    assert do(cast, stays.admit, stay.id, 1) == Refused(Code.ENTRANCE_CLOSED, at)
+    said = do(cast, stays.create, walk_in(cast, space="A02"))
+    assert said == Refused(Code.ENTRANCE_CLOSED, at)
+    later = walk_in(cast, space="A02", source="desk")
+    assert do(cast, stays.create, later).code == Code.STAY_CREATED, "a reservation is for later"
+
+
+def test_e10_the_last_place_is_taken_once(cast: Cast, app: Flask, owner: Owner) -> None:
+    """Of two who are settled and come in at once, one."""
+    booked = [cast.book(space=space, price=0) for space in ("A01", "A02", "A03", "B01")]
+    entrance(cast, capacity=2)
+    said = at_once(app, *[lambda one=one: do(cast, stays.admit, one.id, 1) for one in booked])
+    assert sorted(str(one.code) for one in said) == ["ENTRANCE_FULL"] * 2 + ["STAY_ADMITTED"] * 2
+    assert owner.one("select count(*) from stays where state = 'admitted'") == 2
+    assert [row[0] for row in audits(owner)] == ["ENTRANCE_FULL"] * 2
+
+
+def test_e10_the_last_place_is_sold_once(cast: Cast, app: Flask, owner: Owner) -> None:
+    entrance(cast, capacity=1)
+    wanted = [walk_in(cast, space=space) for space in ("A01", "A02", "A03", "B01")]
+    said = at_once(app, *[lambda one=one: do(cast, stays.create, one) for one in wanted])
+    assert sorted(str(one.code) for one in said) == ["ENTRANCE_FULL"] * 3 + ["STAY_CREATED"]
+    mine = owner.one("select id from stays")
+    assert do(cast, stays.admit, mine, 1).code == Code.STAY_ADMITTED, "who holds it comes in"
+    assert do(cast, stays.depart, mine, 2).code == Code.STAY_DEPARTED
+    assert do(cast, stays.create, walk_in(cast, space="B01")).code == Code.STAY_CREATED
+
+
+# The blocklist ----------------------------------------------------------------------------------
+
+
+def hanako(cast: Cast, plan: str = "nap") -> Booked:
+    return cast.book(plan=plan, price=0)
+
+
+def test_day_use_is_refused_on_the_houses_own_ground(cast: Cast, owner: Owner) -> None:
+    stay = hanako(cast)
+    entry = added(cast, name="花子 山田", ground="備品を壊した")
+    assert do(cast, stays.admit, stay.id, 1) == Refused(Code.GUEST_BLOCKED)
+    assert owner.one("select state from stays") == "reserved"
+    said = do(cast, stays.create, walk_in(cast, space="A02", source="desk"))
+    assert said == Refused(Code.GUEST_BLOCKED)
+    assert [row[:3] + row[5:] for row in audits(owner)] == [
+        ("GUEST_BLOCKED", "blocklist", asks, "備品を壊した", None, False, 64)
+        for asks in ("entry", "booking")
+    ]
+    assert do(cast, blocklist.lift, entry, 1, "和解").status == "applied"
+    assert do(cast, stays.admit, stay.id, 1).code == Code.STAY_ADMITTED
+
+
+@pytest.mark.parametrize("plan", ["night", None])
+def test_lodging_is_refused_on_a_ground_of_the_law_alone(
+    cast: Cast, owner: Owner, plan: str | None
+) -> None:
+    """A stay without a plan may be lodging, and counts as such."""
+    stay = cast.book(plan=plan, price=0)
+    added(cast, phone=cast.hanako["phone"], name="", ground="備品を壊した")
+    said = do(cast, stays.admit, stay.id, 1)
+    assert said.code == Code.STAY_ADMITTED_THOUGH_LISTED
+    assert [row[:2] + row[5:8] for row in audits(owner)] == [
+        ("GUEST_BLOCKED", "blocklist_without_ground", "備品を壊した", None, True)
+    ]
+    letter = owner.one("select id from dead_letters where source_kind = 'gate'")
+    assert do(cast, events.dismiss, letter).status == "applied"
+    other = cast.book(plan=plan, price=0, space="A02")
+    lawful = ground(cast)
+    added(cast, email=cast.hanako["email"], name="", refusal_ground_id=lawful, ground="賭博")
+    assert do(cast, stays.admit, other.id, 1) == Refused(Code.GUEST_BLOCKED)
+    assert audits(owner)[-1][5:8] == ("賭博", "賭博その他の違法行為", False)
+
+
+def test_a_document_that_was_shown_is_known_again(cast: Cast, owner: Owner) -> None:
+    added(cast, name="", document="TK 123-4567")
+    shown = NewGuest(**cast.emma, document="tk1234567")
+    said = do(cast, stays.create, walk_in(cast, guest=shown))
+    assert said == Refused(Code.GUEST_BLOCKED)
+    fine = NewGuest(**cast.emma, document="TK1234568")
+    assert do(cast, stays.create, walk_in(cast, guest=fine)).status == "applied"
+    assert "1234568" not in str(owner.rows("select * from guests where document_mark is not null"))
+
+
+def test_another_houses_list_is_its_own(cast: Cast) -> None:
+    added(cast, cast.osaka, name="山田 花子")
+    assert do(cast, stays.admit, hanako(cast).id, 1).code == Code.STAY_ADMITTED
+
+
+def test_an_entry_that_is_over_refuses_nobody(cast: Cast) -> None:
+    now = clock.now()
+    stay = hanako(cast)
+    added(cast, expires_at=now + HOUR)
+    assert do(cast, stays.admit, stay.id, 1) == Refused(Code.GUEST_BLOCKED)
+    clock.set_source(lambda: now + HOUR)
+    try:
+        assert do(cast, stays.admit, stay.id, 1).code == Code.STAY_ADMITTED
+    finally:
+        clock.set_source(None)
+
+
+def test_what_it_costs(cast: Cast, inside: Flask) -> None:
+    entrance(cast, capacity=5)
+    stay = hanako(cast)
+    with statements() as said:
+        assert do(cast, stays.admit, stay.id, 1).status == "applied"
+    assert len(said) <= 8, said
+    with statements() as said:
+        assert do(cast, stays.create, walk_in(cast, space="A02")).status == "applied"
+    assert len(said) <= 13, said
