@@ -4,10 +4,10 @@ from pathlib import Path
 
 from alembic import op
 
-revision = "0050"
-down_revision = "0026"
+revision = "0030"
+down_revision = "0029"
 
-SQL = Path(__file__).parent.parent / "sql" / "0050_entrances.sql"
+SQL = Path(__file__).parent.parent / "sql" / "0030_entrances.sql"
 
 
 def upgrade() -> None:

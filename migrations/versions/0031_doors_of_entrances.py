@@ -3,8 +3,8 @@ every change of a table that is in use; a house has few doors, so they are looke
 
 from alembic import op
 
-revision = "0051"
-down_revision = "0050"
+revision = "0031"
+down_revision = "0030"
 
 
 def upgrade() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from alembic import op
 
-revision = "0052"
-down_revision = "0051"
+revision = "0032"
+down_revision = "0031"
 
-SQL = Path(__file__).parent.parent / "sql" / "0052_blocklist.sql"
+SQL = Path(__file__).parent.parent / "sql" / "0032_blocklist.sql"
 
 
 def upgrade() -> None:

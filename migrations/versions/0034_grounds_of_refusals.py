@@ -3,8 +3,8 @@ itself, as every change of a table that is in use; nobody waits for the rows the
 
 from alembic import op
 
-revision = "0054"
-down_revision = "0053"
+revision = "0034"
+down_revision = "0033"
 
 
 def upgrade() -> None:

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0055"
-down_revision = "0054"
+revision = "0035"
+down_revision = "0034"
 
 UNCHECKED = (
     "ck_gate_audits_asks",

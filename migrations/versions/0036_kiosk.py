@@ -4,10 +4,10 @@ from pathlib import Path
 
 from alembic import op
 
-revision = "0056"
-down_revision = "0055"
+revision = "0036"
+down_revision = "0035"
 
-SQL = Path(__file__).parent.parent / "sql" / "0056_kiosk.sql"
+SQL = Path(__file__).parent.parent / "sql" / "0036_kiosk.sql"
 
 
 def upgrade() -> None:

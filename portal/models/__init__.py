@@ -4,8 +4,8 @@ Nothing is written through them; see `portal.db`.
 """
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
-from portal.models.day_close import DayClose, DayCloseLine
 from portal.models.blocklist import BlocklistEntry, BlocklistKey, RefusalGround
+from portal.models.day_close import DayClose, DayCloseLine
 from portal.models.divergence import Divergence
 from portal.models.entrance import Entrance, EntrancePlan
 from portal.models.facility import Door, Facility, Plan, Space

@@ -13,9 +13,7 @@ from werkzeug.exceptions import HTTPException
 from portal import clock
 from portal.outcome import Applied
 from portal.queries import day_closes
-from portal.verbs import day_close, memberships
-from portal.outcome import Applied
-from portal.verbs import blocklist, entrances, memberships
+from portal.verbs import blocklist, day_close, entrances, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner

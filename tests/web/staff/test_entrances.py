@@ -64,7 +64,7 @@ def test_a_manager_opens_an_entrance_and_changes_it(cast: Cast, lang: str) -> No
         ("capacity", "999999"),
         ("mode", "anyone"),
         ("slug", "Front Door"),
-        ("plans", str(uuid4())),
+        ("plans", "00000000-0000-4000-8000-000000000000"),
         ("doors", "x"),
         ("name_ja", " "),
     ],
