@@ -148,8 +148,8 @@ class World:
         """An entrance with a door and every plan, and somebody who is not let in at it."""
         manager, last = self.front.cast.suzuki.actor, list(house.doors.values())[-1]
         way = entrances.Terms(
-            f"{guest['name']}口",
-            f"Way of {guest['name']}",
+            "正面玄関",
+            "Front",
             "walk_in",
             None,
             None,

@@ -43,6 +43,7 @@ def test_a_manager_opens_an_entrance_and_changes_it(cast: Cast, lang: str) -> No
     } - {f"{PAGE}/new"}
     assert link is not None
     page = look(client, link, lang)
+    assert [e for e in page.iter("a") if str(e.get("href")).startswith("/e/")], "its tablet's page"
     data = MultiDict(form_data(page, link))
     data.setlist("doors", [])
     data["capacity"] = "12"
