@@ -4,6 +4,11 @@ Nothing is written through them; see `portal.db`.
 """
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
+from portal.models.cancellation import (
+    CancellationPolicy,
+    CancellationStep,
+    CancellationTerms,
+)
 from portal.models.divergence import Divergence
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
@@ -26,6 +31,9 @@ from portal.models.stay import Stay
 
 __all__ = [
     "BillingLeg",
+    "CancellationPolicy",
+    "CancellationStep",
+    "CancellationTerms",
     "Checkpoint",
     "ConsumedEffect",
     "DeadLetter",

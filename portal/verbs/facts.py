@@ -6,9 +6,10 @@ from uuid import UUID
 
 from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest
+from portal.models.cancellation import STEPS
 from portal.verbs import benefits
 
-_STAY = """
+_STAY = f"""
     select s.id, s.state, s.version, s.code, s.source, s.starts_at, s.ends_at, s.currency,
            s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id, s.membership_id,
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
@@ -24,6 +25,7 @@ _STAY = """
                as payment_processing,
            exists (select 1 from payments x where x.stay_id = s.id and x.state = 'unknown')
                as payment_unknown,
+           {STEPS} as cancellation_steps,
            exists (select 1 from entry_keys k where k.space_id = s.space_id and k.stay_id <> s.id
                    and k.state not in ('revoked', 'failed')) as space_quarantined,
            exists (select 1 from stays o where o.space_id = s.space_id and o.id <> s.id

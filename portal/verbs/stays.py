@@ -15,6 +15,7 @@ from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
+from portal.policies import cancellation
 from portal.policies.stay_codes import new_code
 from portal.verbs import benefits, facts, guests, keys, refunds_owed
 from portal.verbs.guests import NewGuest
@@ -105,18 +106,27 @@ def cancel(tx: Tx, actor: Actor, stay_id: UUID, seen: int, fee: int = 0) -> Outc
     charged = int(stay.charged)
     if not 0 <= fee <= charged:
         return Refused(Code.FEE_EXCEEDS_PRICE, {"amount": Money(charged, stay.currency)})
+    return _cancel(tx, actor, stay, fee)
 
-    if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
-        return _changed(tx, stay_id)
-    _settle_cancelled(tx, actor, stay, charged, fee)
-    outbox.enqueue(
-        tx,
-        stay_id,
-        "stay_cancelled",
-        str(stay_id),
-        {"fee": fee, "currency": stay.currency},
-    )
-    return Applied(Code.STAY_CANCELLED, to="cancelled", subject=stay_id)
+
+def cancel_as_agreed(
+    tx: Tx, actor: Actor, stay_id: UUID, seen: int, fee: int, *, returns: bool
+) -> Outcome:
+    """reserved → cancelled, by its guest, for what the terms ask. `fee` and `returns` are what the
+    page said: where another step has begun since, nothing is done and the new figures are told."""
+    stay = _ready(tx, stay_id, "cancelled", Code.STAY_ALREADY_CANCELLED, seen)
+    if isinstance(stay, Outcome):
+        return stay
+    now = clock.now()
+    if stay.state != MACHINE.initial or now >= stay.starts_at:
+        return Refused(Code.CANCELLATION_TOO_LATE, {"starts_at": stay.starts_at})
+    terms = cancellation.steps_of(stay.cancellation_steps)
+    if not terms:
+        return Refused(Code.CANCELLATION_AT_DESK)
+    due = cancellation.consequence(terms, int(stay.charged), stay.starts_at, now)
+    if (due.fee, due.returns_quota) != (fee, returns):
+        return Refused(Code.CANCELLATION_CHANGED, {"amount": Money(due.fee, stay.currency)})
+    return _cancel(tx, actor, stay, due.fee)
 
 
 def mark_no_show(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
@@ -237,7 +247,10 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
     space = tx.row(
         """
         select s.no, s.active, f.currency, cast(:plan as uuid) is null or plan.active as plan_known,
-               plan.members_only
+               plan.members_only, (
+                   select t.id from cancellation_terms t
+                   where t.policy_id = plan.cancellation_policy_id order by t.version desc limit 1
+               ) as terms_id
         from spaces s join facilities f on f.id = s.facility_id
         left join plans plan on plan.id = :plan
         where s.id = :id
@@ -274,6 +287,7 @@ def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -
             "space_no": space.no,
             "plan_id": wanted.plan_id,
             "membership_id": wanted.membership_id,
+            "cancellation_terms_id": space.terms_id,
             "source": wanted.source,
             "starts_at": wanted.starts_at,
             "ends_at": wanted.ends_at,
@@ -296,6 +310,20 @@ def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityErro
     if again := _made_by(tx, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     raise fault
+
+
+def _cancel(tx: Tx, actor: Actor, stay: Row, fee: int) -> Outcome:
+    if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
+        return _changed(tx, stay.id)
+    _settle_cancelled(tx, actor, stay, int(stay.charged), fee)
+    outbox.enqueue(
+        tx,
+        stay.id,
+        "stay_cancelled",
+        str(stay.id),
+        {"fee": fee, "currency": stay.currency},
+    )
+    return Applied(Code.STAY_CANCELLED, to="cancelled", subject=stay.id)
 
 
 def _charge(tx: Tx, actor: Actor, stay_id: UUID, price: int, currency: str) -> None:

@@ -21,6 +21,8 @@ from tests.outside import Owner
 Wire = psycopg.Connection[Any]
 
 APPENDED_ONLY = {
+    "cancellation_steps",
+    "cancellation_terms",
     "consumed_effects",
     "gate_audits",
     "ledger_lines",

@@ -13,8 +13,10 @@ import stripe as stripe_sdk
 from portal import clock, inbox, seal
 from portal.db import transaction
 from portal.outcome import Applied, Refused
+from portal.policies.cancellation import Step
 from portal.policies.membership_end import Reason
 from portal.verbs import (
+    cancellation_policies,
     cash,
     guests,
     membership_plans,
@@ -124,6 +126,33 @@ def a_house_of_managers(stage: Stage) -> Given:
 def a_reserved_stay_paid_by_card(stage: Stage) -> Given:
     stay, payment = paid_by_card(stage)
     return stage.given(stay, payment=payment)
+
+
+def a_policy(stage: Stage) -> Given:
+    """Chosen for nothing yet; the forms that make another one, change it, and choose it."""
+    cast = stage.cast
+    cast.for_members()
+    terms = cancellation_policies.Terms("直前", "Late", [Step(3, 100, False)])
+    return {
+        "facility": cast.tokyo.id,
+        "actor": cast.suzuki.actor,
+        "policy": cast.policy(),
+        "plan": cast.tokyo.plans["members-0"],
+        "seen": 1,
+        "nothing": None,
+        "terms": terms,
+        "wanted": cancellation_policies.NewPolicy(uuid4(), terms),
+    }
+
+
+def a_guest_who_cannot_come(stage: Stage) -> Given:
+    """Paid by card, for a stay of tomorrow of which half is kept."""
+    code = stage.cast.for_members()
+    stage.cast.policy((48, 50, False), plan=code)
+    joined = stage.cast.join()
+    begins = clock.now() + 24 * HOUR
+    stay, payment = paid_by_card(stage, starts_at=begins, plan=code, member=joined)
+    return stage.given(stay, payment=payment, fee=PRICE // 2)
 
 
 def a_no_show(stage: Stage) -> Given:

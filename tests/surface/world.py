@@ -31,7 +31,12 @@ TOKYO_ONLY = {"name": "Tokyojin Zq7", "email": "tokyojin@zq7.example", "kana": "
 OSAKA_ONLY = {"name": "Osakajin Xk4", "email": "osakajin@xk4.example", "kana": "", "locale": "en"}
 
 # Where the name of an argument does not name its table.
-TABLES = {"letter": "dead_letters", "message": "outbox", "command": "lock_commands"}
+TABLES = {
+    "letter": "dead_letters",
+    "message": "outbox",
+    "command": "lock_commands",
+    "cancellation_policy": "cancellation_policies",
+}
 
 
 @dataclass
@@ -55,6 +60,7 @@ class World:
 
     def __post_init__(self) -> None:
         for house, guest in ((self.tokyo, TOKYO_ONLY), (self.osaka, OSAKA_ONLY)):
+            self.front.cast.policy((48, 50, True), (0, 100, False), house=house)
             self.tokens[house.id] = [stay.token for stay in self._fill(house, guest)]
             self.memberships[house.id] = [one.token for one in self._members(house, guest)]
         self._tokyo_alone()

@@ -1,7 +1,7 @@
 """Words to guests, what waits for a person, and the housekeeping."""
 
 from portal.jobs import drain, sweeps
-from portal.verbs import attention, events, facilities, messages
+from portal.verbs import attention, cancellation_policies, events, facilities, messages
 from tests.matrix import differences, scenes
 from tests.matrix.act import form, job
 
@@ -13,6 +13,11 @@ ACTS = (
         "outbox"),
     form("facilities.choose_benefits", scenes.a_house_of_managers, facilities.choose_benefits,
         "wish"),
+    form("cancellation_policies.create", scenes.a_policy, cancellation_policies.create, "wanted"),
+    form("cancellation_policies.change", scenes.a_policy, cancellation_policies.change, "policy",
+        "seen", "terms"),
+    form("cancellation_policies.choose", scenes.a_policy, cancellation_policies.choose, "plan",
+        "nothing", "policy"),
     form("messages.resend", scenes.a_message_given_up, messages.resend, "message"),
     form("messages.drop", scenes.a_message_given_up, messages.drop, "message"),
     form("events.replay", scenes.a_dead_letter, events.replay, "letter"),

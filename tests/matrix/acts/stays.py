@@ -55,6 +55,8 @@ ACTS = (
     button("stays.admit", scenes.a_stay_ready_to_admit, stays.admit),
     button("stays.depart", IN_HOUSE, stays.depart),
     button("stays.cancel", PAID, stays.cancel, fee=1000),
+    button("stays.cancel_as_agreed", scenes.a_guest_who_cannot_come, stays.cancel_as_agreed, "fee",
+           returns=False),
     button("stays.mark_no_show", RESERVED, stays.mark_no_show),
     button("stays.reinstate", scenes.a_no_show, stays.reinstate),
     button("stay_changes.move_to reserved", scenes.another_space(RESERVED), stay_changes.move_to,
