@@ -77,7 +77,13 @@ def choose(
     """By which policy what is booked of a plan from now on is cancelled; None: the desk decides.
     `seen` is the policy that the page showed."""
     plan = tx.row(
-        "select code, cancellation_policy_id as policy from plans where id = :id for no key update",
+        """
+        select cancellation_policy_id as policy, (
+            select 'sold' from transitions where machine = :kind and subject_id = plans.id limit 1
+        ) as recorded
+        from plans where id = :id for no key update
+        """,
+        kind=PLAN,
         id=plan_id,
     )
     if plan is None or (policy_id and tx.get(CancellationPolicy, policy_id) is None):
@@ -93,7 +99,7 @@ def choose(
         id=plan_id,
     )
     what = f"{plan.policy or '-'} → {policy_id or '-'}"
-    record(tx, actor, PLAN, plan_id, "changed", ("sold", "sold"), "choose_policy", what)
+    record(tx, actor, PLAN, plan_id, "changed", (plan.recorded, "sold"), "choose_policy", what)
     return Applied(Code.POLICY_CHOSEN, to="sold", subject=plan_id)
 
 

@@ -19,7 +19,7 @@ from tests.outside import Owner
 Row = dict[str, Any]
 
 NOT_OURS = ("alembic_version",)
-DESCRIBED: Mapping[str, Any] = {"currency": "JPY"}
+DESCRIBED: Mapping[str, Any] = {"currency": "JPY", "fee_percent": 50}
 """Columns whose values no type and no list tells."""
 
 
