@@ -63,6 +63,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "DEPOSIT_EXCEEDS_PRICE": (REFUSED, _l("The deposit cannot be more than the price.")),
     "FEE_EXCEEDS_PRICE": (REFUSED, _l("The fee cannot be more than the price, %(amount)s.")),
     "PRICE_BELOW_ZERO": (REFUSED, _l("The price would leave what a stay can cost.")),
+    "QUOTA_EXHAUSTED": (
+        REFUSED,
+        _l("All %(count)s visits of the month of %(day)s are booked or used. None is left."),
+    ),
     "CANCELLATION_TOO_LATE": (
         REFUSED,
         _l("The stay began at %(starts_at)s, so it cannot be cancelled here. Please speak to us."),

@@ -332,6 +332,7 @@ class Cast:
         price: int = 9800,
         billed_every: str = "month",
         billing: str = "desk",
+        quota: int | None = None,
     ) -> UUID:
         """A plan that can be joined."""
         house = house or self.tokyo
@@ -345,6 +346,7 @@ class Cast:
                 price=price,
                 billed_every=billed_every,
                 billing=billing,
+                monthly_quota=quota,
                 terms_version="2026-11",
             )
 

@@ -26,6 +26,7 @@ from portal.models.machinery import (
 from portal.models.membership import EndObligation, Member, Membership, MembershipPlan
 from portal.models.message import Message
 from portal.models.payment import Payment, Refund
+from portal.models.quota import QuotaLine, QuotaMonth
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
 
@@ -54,6 +55,8 @@ __all__ = [
     "Message",
     "Payment",
     "Plan",
+    "QuotaLine",
+    "QuotaMonth",
     "Refund",
     "Space",
     "Staff",

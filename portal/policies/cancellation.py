@@ -55,6 +55,14 @@ def consequence(
     )
 
 
+def visit_returns(steps: Sequence[Step], starts_at: datetime, now: datetime) -> bool:
+    """Whether the visit of a member's month comes back: by the terms; without any, before
+    arrival."""
+    if not steps:
+        return now < starts_at
+    return consequence(steps, 0, starts_at, now).returns_quota
+
+
 def schedule(
     steps: Sequence[Step], price: int, starts_at: datetime
 ) -> Sequence[tuple[datetime | None, Consequence]]:

@@ -17,7 +17,7 @@ def to_book_with(tx: Tx, membership_id: UUID, starts_at: datetime) -> Row | Refu
         """
         select r.guest_id, m.id as membership_id, m.state as membership_state,
                m.ends_at as membership_ends_at, m.paused as membership_paused,
-               f.benefits_while_past_due
+               m.monthly_quota, f.benefits_while_past_due, f.time_zone
         from memberships m
         join members r on r.id = m.member_id
         join facilities f on f.id = m.facility_id

@@ -17,7 +17,7 @@ from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies import cancellation
 from portal.policies.stay_codes import new_code
-from portal.verbs import benefits, facts, guests, keys, refunds_owed
+from portal.verbs import benefits, facts, guests, keys, quota, refunds_owed
 from portal.verbs.guests import NewGuest
 
 LONGEST = timedelta(days=366)
@@ -44,7 +44,8 @@ class NewStay:
 
 def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
     """→ reserved. One stay for one form; the space is held from now on. A plan for members needs a
-    membership that gives when the stay begins."""
+    membership that gives when the stay begins, and what only a membership gives takes one visit of
+    that month."""
     if again := _made_by(tx, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     if code := _impossible(wanted):
@@ -61,6 +62,10 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
         with tx.savepoint():
             guest_id = member.guest_id if member else _guest(tx, wanted)
             stay_id = _insert(tx, actor, wanted, space, guest_id)
+            if member and not wanted.price:
+                quota.take(tx, actor, member, stay_id, wanted.starts_at)
+    except quota.ExhaustedError as none_left:
+        return none_left.refusal
     except IntegrityError as fault:
         return _not_inserted(tx, wanted, violated(fault), fault)
     if wanted.price:
@@ -316,6 +321,9 @@ def _cancel(tx: Tx, actor: Actor, stay: Row, fee: int) -> Outcome:
     if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
         return _changed(tx, stay.id)
     _settle_cancelled(tx, actor, stay, int(stay.charged), fee)
+    terms = cancellation.steps_of(stay.cancellation_steps)
+    if stay.quota_month and cancellation.visit_returns(terms, stay.starts_at, clock.now()):
+        quota.give_back(tx, actor, stay)
     outbox.enqueue(
         tx,
         stay.id,

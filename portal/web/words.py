@@ -25,6 +25,14 @@ LEDGER: Mapping[str, Any] = {
     "refund_reversed": _l("Refund that failed"),
 }
 
+QUOTA_LINES: Mapping[str, Any] = {
+    "granted": _l("Visits of the month"),
+    "taken": _l("Booked"),
+    "returned": _l("Came back with a cancellation"),
+    "moved_here": _l("Moved here from another month"),
+    "moved_away": _l("Moved to another month"),
+}
+
 PURPOSES: Mapping[str, Any] = {
     "walk_in": _l("Walk-in"),
     "reservation_deposit": _l("Deposit"),
@@ -228,6 +236,7 @@ def table() -> dict[str, Any]:
         "source_name": partial(said, SOURCES),
         "ledger_name": partial(said, LEDGER),
         "purpose_name": partial(said, PURPOSES),
+        "quota_line": partial(said, QUOTA_LINES),
         "refund_reason": partial(said, REFUND_REASONS),
         "message_name": partial(said, MESSAGES),
         "message_state": partial(said, MESSAGE_STATES),

@@ -6,7 +6,7 @@ Nothing is written out by hand: a new table, column or key is read like the othe
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -19,7 +19,12 @@ from tests.outside import Owner
 Row = dict[str, Any]
 
 NOT_OURS = ("alembic_version",)
-DESCRIBED: Mapping[str, Any] = {"currency": "JPY", "fee_percent": 50}
+DESCRIBED: Mapping[str, Any] = {
+    "currency": "JPY",
+    "fee_percent": 50,
+    "granted": 4,
+    "used": 1,
+}
 """Columns whose values no type and no list tells."""
 
 
@@ -171,6 +176,7 @@ class Rows:
             "smallint": number,
             "bigint": number + 1_000_000,
             "boolean": False,
+            "date": date(2000 + number // 12 % 90, number % 12 + 1, 1),
             "jsonb": Jsonb({}),
             "timestamp with time zone": datetime(2030, 1, 1, tzinfo=UTC) + timedelta(hours=number),
         }[column.type]

@@ -27,6 +27,7 @@ APPENDED_ONLY = {
     "gate_audits",
     "ledger_lines",
     "membership_periods",
+    "quota_lines",
     "transitions",
 }
 
@@ -34,6 +35,7 @@ APPENDED_ONLY = {
 PAID: Row = {"kind": "payment", "amount": -100}
 RETURNED: Row = {"kind": "refund"}
 ONE_OF_THEM: dict[str, Row] = {
+    "fk_quota_lines_facility_id_stay_id_stays": {"kind": "taken", "amount": -1},
     "uq_ledger_lines_payment": PAID,
     "uq_ledger_lines_refund": RETURNED,
     "fk_ledger_lines_facility_id_payment_id_payments": PAID,

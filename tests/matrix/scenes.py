@@ -155,6 +155,24 @@ def a_guest_who_cannot_come(stage: Stage) -> Given:
     return stage.given(stay, payment=payment, fee=PRICE // 2)
 
 
+def a_visit(stage: Stage) -> Given:
+    """Booked for tomorrow by a member of two visits a month, and the form that moves it to another
+    month."""
+    cast = stage.cast
+    joined = cast.join(cast.offer("twice", "月二回", "Twice a month", quota=2))
+    begins = clock.now() + 24 * HOUR
+    stay = reserved(stage, member=joined, plan=cast.for_members(), price=0, starts_at=begins)
+    later = begins + 60 * 24 * HOUR
+    return stage.given(stay, starts=later, ends=later + HOUR, change=0)
+
+
+def a_new_visit(stage: Stage) -> Given:
+    """The last of the month; a colleague's form, for another space, finds none left."""
+    given = a_new_stay_of_a_member(stage)
+    stage.owner.run("update memberships set monthly_quota = 1")
+    return given | {"other": stage.cast.tokyo.spaces["A02"]}
+
+
 def a_no_show(stage: Stage) -> Given:
     stay = reserved(stage)
     stage.do(stays.mark_no_show, stay.id, 1)

@@ -79,8 +79,8 @@ def _cancel_page(stay_id: UUID, form: stay_forms.CancelForm | None) -> str:
     """A fresh form suggests what the terms ask, where some were agreed to."""
     with answer.reading() as tx:
         stay = stay_view.head_of(tx, stay_id)
-    steps = cancellation.steps_of(stay.cancellation_steps)
-    due = cancellation.consequence(steps, int(stay.charged), stay.starts_at, clock.now())
+    now, steps = clock.now(), cancellation.steps_of(stay.cancellation_steps)
+    due = cancellation.consequence(steps, int(stay.charged), stay.starts_at, now)
     if form is None:
         form = stay_forms.CancelForm(formdata=None, data={"fee": due.fee, "version": stay.version})
     paid = stay.charged - stay.balance
@@ -93,6 +93,7 @@ def _cancel_page(stay_id: UUID, form: stay_forms.CancelForm | None) -> str:
         paid=paid,
         back=max(0, paid - fee),
         due=due if steps else None,
+        visit_returns=cancellation.visit_returns(steps, stay.starts_at, now),
     )
 
 
