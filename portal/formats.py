@@ -25,6 +25,11 @@ def day(value: date, locale: str) -> str:
     return str(dates.format_date(value, DAY[locale], locale=locale))
 
 
+def month(value: date, locale: str) -> str:
+    """The calendar month of a day."""
+    return str(dates.format_skeleton("yMMMM", value, locale=locale))
+
+
 def clock_time(value: time) -> str:
     return value.strftime("%H:%M")
 

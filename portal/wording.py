@@ -70,6 +70,22 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "DEPOSIT_EXCEEDS_PRICE": (REFUSED, _l("The deposit cannot be more than the price.")),
     "FEE_EXCEEDS_PRICE": (REFUSED, _l("The fee cannot be more than the price, %(amount)s.")),
     "PRICE_BELOW_ZERO": (REFUSED, _l("The price would leave what a stay can cost.")),
+    "QUOTA_EXHAUSTED": (
+        REFUSED,
+        _l("All %(count)s visits of the month of %(day)s are booked or used. None is left."),
+    ),
+    "CANCELLATION_TOO_LATE": (
+        REFUSED,
+        _l("The stay began at %(starts_at)s, so it cannot be cancelled here. Please speak to us."),
+    ),
+    "CANCELLATION_AT_DESK": (
+        REFUSED,
+        _l("This stay cannot be cancelled here. Please ask us; we will tell you what it costs."),
+    ),
+    "CANCELLATION_CHANGED": (
+        REFUSED,
+        _l("Nothing was cancelled: meanwhile the fee is %(amount)s. Please read it once more."),
+    ),
     "SPACE_TAKEN": (REFUSED, _l("Another stay has this space at that time.")),
     "SPACE_QUARANTINED": (
         REFUSED,
@@ -129,6 +145,18 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "GROUND_ALREADY_THERE": (NOOP, _l("There is a ground with this code already.")),
     "GROUND_RETIRED": (APPLIED, _l("The ground is not chosen any more.")),
     "GROUND_ALREADY_RETIRED": (NOOP, _l("This ground is not chosen any more already.")),
+    "POLICY_CREATED": (APPLIED, _l("The cancellation policy is kept. Choose it for a plan.")),
+    "POLICY_ALREADY_CREATED": (NOOP, _l("This cancellation policy was made already.")),
+    "POLICY_UPDATED": (
+        APPLIED,
+        _l("The policy is changed. What is booked already keeps what its guest agreed to."),
+    ),
+    "POLICY_CHOSEN": (APPLIED, _l("What is booked of this plan from now on has this policy.")),
+    "POLICY_UNCHANGED": (NOOP, _l("It is like this already.")),
+    "POLICY_STEPS_UNSOUND": (
+        REFUSED,
+        _l("The steps cannot stand like this: each begins at its own hour, for 0 to 100 percent."),
+    ),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
@@ -542,6 +570,8 @@ def standing(now: Standing, words: Words) -> str:
 
 # What has no machine, and yet stands in one way or another: by the kind in its records.
 STANDINGS: Mapping[str, Mapping[str, Any]] = {
+    "cancellation_policy": {"kept": _l("In use")},
+    "plan": {"sold": _lp("plan", "Offered")},
     "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
     "blocklist_entry": {"listed": _l("On the blocklist"), "lifted": _l("Lifted")},
     "entrance": {"open": _lp("entrance", "Open")},

@@ -303,6 +303,25 @@ class Cast:
             )
         return code
 
+    def policy(
+        self, *steps: tuple[int, int, bool], house: HouseOf | None = None, plan: str | None = None
+    ) -> UUID:
+        """A cancellation policy of (hours before, percent, returns), chosen for `plan` if named."""
+        from portal.policies.cancellation import Step
+        from portal.verbs import cancellation_policies as verbs
+
+        house = house or self.tokyo
+        terms = verbs.Terms(
+            "標準", "Standard", [Step(*step) for step in steps or ((24, 50, False),)]
+        )
+        with self.transaction(house.id) as tx:
+            made = verbs.create(tx, self.suzuki.actor, verbs.NewPolicy(uuid4(), terms))
+            assert isinstance(made, Applied), made
+            assert made.subject is not None
+            if plan:
+                verbs.choose(tx, self.suzuki.actor, house.plans[plan], None, made.subject)
+        return made.subject
+
     def offer(
         self,
         code: str,
@@ -313,6 +332,7 @@ class Cast:
         price: int = 9800,
         billed_every: str = "month",
         billing: str = "desk",
+        quota: int | None = None,
     ) -> UUID:
         """A plan that can be joined."""
         house = house or self.tokyo
@@ -326,6 +346,7 @@ class Cast:
                 price=price,
                 billed_every=billed_every,
                 billing=billing,
+                monthly_quota=quota,
                 terms_version="2026-11",
             )
 

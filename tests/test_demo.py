@@ -57,7 +57,9 @@ def told_of_today() -> None:
     haneda = states("haneda-capsule")
     assert haneda["reserved"] >= 5
     assert haneda["admitted"] == 5
-    assert (haneda["no_show"], haneda["cancelled"]) == (1, 1)
+    assert (haneda["no_show"], haneda["cancelled"]) == (1, 2)
+    assert rows_of("quota_lines") >= 5
+    assert rows_of("cancellation_policies") == len(HOUSES)
     assert haneda["departed"] > 20
     begins, ends = clock.day_bounds(clock.local_day(clock.now(), ZONE), ZONE)
     with transaction(made("haneda-capsule")) as tx:

@@ -23,7 +23,7 @@ CASES = {
     "J": (1, 2, 4, 5, 7, 8),
     "K": (1, 2, 4, 5),
 }
-WAITING = {"E2", "E10"}
+WAITING: set[str] = set()
 """Those of areas that do not exist yet. A case leaves this list when its area is built."""
 
 

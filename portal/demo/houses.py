@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from datetime import time
 from uuid import UUID, uuid5
 
+from portal.policies.cancellation import Step
+from portal.verbs.cancellation_policies import Terms
+
 SPACE = UUID("6f9a3c1e-0d4b-5f2a-9c77-3b8de1a40c52")
 """Every id of the demo is derived from this and a name, so that a second load finds the first."""
 
@@ -101,6 +104,15 @@ HANEDA = HouseOf(
     plans=(
         PlanOf("night", "スタンダード宿泊", "Overnight", "lodging", "night", 4800, 1000),
         PlanOf("nap", "ショートステイ", "Short stay", "day_use", "hour", 900),
+        PlanOf(
+            "member-booth",
+            "会員ラウンジ",
+            "Lounge for members",
+            "day_use",
+            "visit",
+            0,
+            members_only=True,
+        ),
     ),
 )
 
@@ -142,6 +154,17 @@ UMEDA = HouseOf(
 )
 
 HOUSES = (HANEDA, UMEDA)
+
+CANCELLING = Terms(
+    "標準キャンセルポリシー",
+    "Standard cancellation",
+    (
+        Step(48, 30, returns_quota=True),
+        Step(24, 50, returns_quota=False),
+        Step(0, 100, returns_quota=False),
+    ),
+)
+"""Of every plan of both houses."""
 
 DEVICES = {
     door.device_id: f"{house.name_en}: {door.name_en}" for house in HOUSES for door in house.doors

@@ -9,7 +9,7 @@ from uuid import UUID
 from portal.db import Actor, Tx
 from portal.demo.houses import HANEDA, UMEDA, made
 from portal.outcome import Applied
-from portal.verbs import memberships
+from portal.verbs import memberships, stays
 from portal.verbs.desk import Desk
 from portal.verbs.guests import NewGuest
 from portal.verbs.membership_end import Ending, end_membership
@@ -87,6 +87,9 @@ def join(slug: str, desk: Desk, clerk: Actor, now: datetime, beat: Beat) -> None
             made_of = memberships.apply(tx, Actor("guest", None, member.name), _form(slug, member))
         if isinstance(made_of, Applied) and made_of.subject is not None:
             _live(member, made_of.subject, desk, clerk, beat, applied)
+            if member.end == "active" and slug == HANEDA.slug:
+                with beat(now) as tx:
+                    _visit(tx, clerk, member, made_of.subject, now)
 
 
 def _offer(tx: Tx, slug: str, house_id: UUID, plan: JoinOf) -> None:
@@ -110,6 +113,28 @@ def _offer(tx: Tx, slug: str, house_id: UUID, plan: JoinOf) -> None:
         terms_ja=TERMS_JA,
         terms_en=TERMS_EN,
     )
+
+
+def _visit(tx: Tx, clerk: Actor, member: MemberOf, membership: UUID, now: datetime) -> None:
+    """Three visits booked ahead, of which one was cancelled in time and has come back."""
+    for days in (3, 5, 33):
+        begins = (now + timedelta(days=days)).replace(hour=3, minute=0, second=0, microsecond=0)
+        booked = stays.create(
+            tx,
+            clerk,
+            stays.NewStay(
+                form_key=made(HANEDA.slug, "visit", member.email, str(days)),
+                guest=None,
+                membership_id=membership,
+                space_id=made(HANEDA.slug, "space", "L01"),
+                plan_id=made(HANEDA.slug, "plan", "member-booth"),
+                starts_at=begins,
+                ends_at=begins + timedelta(hours=2),
+                price=0,
+            ),
+        )
+        if days == 5 and isinstance(booked, Applied) and booked.subject is not None:
+            stays.cancel(tx, clerk, booked.subject, 1)
 
 
 def _form(slug: str, member: MemberOf) -> memberships.Application:

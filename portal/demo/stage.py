@@ -16,9 +16,10 @@ from argon2 import PasswordHasher
 
 from portal import clock, config, log, seal
 from portal.config import Config, UnsafeConfigurationError
-from portal.db import Actor, Tx, transaction
+from portal.db import SYSTEM, Actor, Tx, transaction
 from portal.demo import members, ways_in
 from portal.demo.houses import (
+    CANCELLING,
     HANEDA,
     HOUSES,
     PASSWORD,
@@ -34,7 +35,17 @@ from portal.edges.providers import providers
 from portal.models import Stay
 from portal.outcome import Applied, Outcome
 from portal.policies import pricing
-from portal.verbs import cash, guests, keys, payment_answers, payments, stay_changes, stays
+from portal.verbs import (
+    cancellation_policies,
+    cash,
+    guests,
+    keys,
+    payment_answers,
+    payments,
+    stay_changes,
+    stays,
+)
+from portal.verbs.cancellation_policies import NewPolicy
 from portal.verbs.desk import Desk
 
 # Shaped as `Tx.enter` wants it: the facility, and the row, which here is the facility again.
@@ -132,7 +143,18 @@ def furnish(house: HouseOf) -> UUID:
         _furnish_doors(tx, house, house_id)
         for plan in house.plans:
             _sell(tx, house, house_id, plan)
+        _agree(tx, house)
     return house_id
+
+
+def _agree(tx: Tx, house: HouseOf) -> None:
+    """One cancellation policy for everything that is sold."""
+    wanted = NewPolicy(made(house.slug, "cancelling"), CANCELLING)
+    policy = cancellation_policies.create(tx, SYSTEM, wanted)
+    if isinstance(policy, Applied):
+        for plan in house.plans:
+            plan_id = made(house.slug, "plan", plan.code)
+            cancellation_policies.choose(tx, SYSTEM, plan_id, None, policy.subject)
 
 
 HOUSE_COLUMNS = (

@@ -22,7 +22,16 @@ WAYS = {
             ("night", "nap"),
             ("men", "women"),
         ),
-        ("lounge", "ラウンジ口", "Lounge", time(10), time(23), 1, ("nap",), ("lounge",)),
+        (
+            "lounge",
+            "ラウンジ口",
+            "Lounge",
+            time(10),
+            time(23),
+            1,
+            ("nap", "member-booth"),
+            ("lounge",),
+        ),
     ),
     UMEDA.slug: (
         ("sauna", "サウナ口", "Sauna", None, None, 4, ("sauna", "member-sauna"), ("sauna",)),

@@ -5,6 +5,11 @@ Nothing is written through them; see `portal.db`.
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
 from portal.models.blocklist import BlocklistEntry, BlocklistKey, RefusalGround
+from portal.models.cancellation import (
+    CancellationPolicy,
+    CancellationStep,
+    CancellationTerms,
+)
 from portal.models.day_close import DayClose, DayCloseLine
 from portal.models.divergence import Divergence
 from portal.models.entrance import Entrance, EntrancePlan
@@ -25,6 +30,7 @@ from portal.models.machinery import (
 from portal.models.membership import EndObligation, Member, Membership, MembershipPlan
 from portal.models.message import Message
 from portal.models.payment import Dispute, Payment, Refund
+from portal.models.quota import QuotaLine, QuotaMonth
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
 
@@ -32,6 +38,9 @@ __all__ = [
     "BillingLeg",
     "BlocklistEntry",
     "BlocklistKey",
+    "CancellationPolicy",
+    "CancellationStep",
+    "CancellationTerms",
     "Checkpoint",
     "ConsumedEffect",
     "DayClose",
@@ -58,6 +67,8 @@ __all__ = [
     "Message",
     "Payment",
     "Plan",
+    "QuotaLine",
+    "QuotaMonth",
     "Refund",
     "RefusalGround",
     "Space",

@@ -119,6 +119,7 @@ class Plan(Base):
     __table_args__ = (
         UniqueConstraint("facility_id", "id"),
         UniqueConstraint("facility_id", "code"),
+        belongs_to("cancellation_policies", "cancellation_policy_id"),
         CheckConstraint("unit in ('night', 'hour', 'visit')", name="unit"),
         CheckConstraint("kind in ('lodging', 'day_use')", name="kind"),
         CheckConstraint("unit_price >= 0 and deposit >= 0", name="amounts"),
@@ -136,6 +137,8 @@ class Plan(Base):
     """Asked before arrival, in the currency's smallest unit."""
     members_only: Mapped[bool] = mapped_column(server_default=text("false"))
     """Booked and entered only with a membership that gives."""
+    cancellation_policy_id: Mapped[Ref | None]
+    """Null: the desk decides what a cancellation costs."""
     active: Mapped[bool] = mapped_column(server_default=text("true"))
     created_at: Mapped[Created]
 

@@ -33,6 +33,7 @@ class Stay(Base):
         belongs_to("spaces", "space_id"),
         belongs_to("plans", "plan_id"),
         belongs_to("memberships", "membership_id"),
+        belongs_to("cancellation_terms", "cancellation_terms_id"),
         ForeignKeyConstraint(["space_no", "space_id"], ["spaces.no", "spaces.id"]),
         CheckConstraint(
             "state in ('reserved', 'admitted', 'no_show', 'cancelled', 'departed')", name="state"
@@ -83,6 +84,8 @@ class Stay(Base):
     plan_id: Mapped[Ref | None]
     membership_id: Mapped[Ref | None]
     """Whose member's it is, where a membership gives it."""
+    cancellation_terms_id: Mapped[Ref | None]
+    """What the guest agreed to; a newer version of the policy concerns later bookings."""
     source: Mapped[Words]
     state: Mapped[Words]
     version: Mapped[Version]

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from portal.db import Row, Tx
+from portal.models.cancellation import STEPS
+from portal.models.quota import HELD
 from portal.policies import pricing
 
 MOST_PAYMENTS = 20
 
-_STAY = """
-    select s.id, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due, s.currency,
-           s.departed_at, s.cancelled_at,
+_STAY = f"""
+    select s.id, s.version, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due,
+           s.currency, s.departed_at, s.cancelled_at, {STEPS} as cancellation_steps,
+           {HELD} as quota_month,
            s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
            p.code as space_code, p.name_ja as space_ja, p.name_en as space_en,
            l.name_ja as plan_ja, l.name_en as plan_en,

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from portal.db import Row, Tx
+from portal.models.cancellation import STEPS
+from portal.models.quota import HELD
 from portal.queries.stays import GATE, GIVEN_BY, SHOWN
 
 HISTORY = 100
@@ -64,6 +66,7 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
         f"""
         select {SHOWN}, {GATE}, s.note, s.token_sealed, s.created_at, s.admitted_at, s.departed_at,
                s.cancelled_at, s.plan_id, p.name_ja as space_ja, p.name_en as space_en,
+               {STEPS} as cancellation_steps, {HELD} as quota_month,
                g.line_user_id, g.preferred_locale, f.default_locale,
                plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
                joined.name_ja as joined_ja, joined.name_en as joined_en,

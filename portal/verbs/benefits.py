@@ -17,8 +17,8 @@ def to_book_with(tx: Tx, membership_id: UUID, starts_at: datetime) -> Row | Refu
         """
         select r.guest_id, m.id as membership_id, m.state as membership_state,
                m.ends_at as membership_ends_at, m.paused as membership_paused,
-               f.benefits_while_past_due, g.name as guest, g.kana, g.phone, g.email,
-               g.document_mark
+               m.monthly_quota, f.benefits_while_past_due, f.time_zone, g.name as guest, g.kana,
+               g.phone, g.email, g.document_mark
         from memberships m
         join members r on r.id = m.member_id
         join guests g on g.id = r.guest_id

@@ -31,7 +31,7 @@ from portal.policies.membership_end import Calm, Ends
 from portal.policies.membership_progress import Word
 from portal.verbs import membership_money as money
 from portal.verbs import membership_moves as moves
-from portal.verbs import payment_answers
+from portal.verbs import payment_answers, quota
 from portal.verbs import subscription_mirror as mirror
 from portal.verbs.desk import Desk
 from portal.verbs.membership_money import Bill
@@ -520,6 +520,7 @@ def _switched(tx: Tx, actor: Actor, membership: Row, wish: Wish) -> Outcome:
         terms=plan.terms_version,
         id=membership.id,
     )
+    quota.regrant(tx, actor, membership, plan.monthly_quota)
     said = f"{wish['from']} → {plan.code}"
     note(tx, actor, MACHINE, membership.id, membership.state, "switch_plan", said)
     moves.tell(tx, membership.id, "membership_switched", f"{membership.id}:{membership.version}")

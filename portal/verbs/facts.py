@@ -7,6 +7,8 @@ from uuid import UUID
 from portal import ways_in
 from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest, Entrance
+from portal.models.cancellation import STEPS
+from portal.models.quota import HELD
 from portal.policies.blocklist import Listed
 from portal.verbs import benefits, blocklist
 
@@ -18,7 +20,7 @@ _STAY = f"""
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
            f.benefits_while_past_due, coalesce(plan.members_only, false) as members_only,
            m.state as membership_state, m.ends_at as membership_ends_at,
-           m.ended_at as membership_ended_at, m.paused as membership_paused,
+           m.ended_at as membership_ended_at, m.paused as membership_paused, m.monthly_quota,
            not exists (select 1 from ledger_lines l where l.stay_id = s.id) as costs_nothing,
            p.code as space_code, p.active as space_active, p.door_id, d.no as door_no,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id), 0) as balance,
@@ -28,6 +30,7 @@ _STAY = f"""
                as payment_processing,
            exists (select 1 from payments x where x.stay_id = s.id and x.state = 'unknown')
                as payment_unknown,
+           {STEPS} as cancellation_steps, {HELD} as quota_month,
            exists (select 1 from entry_keys k where k.space_id = s.space_id and k.stay_id <> s.id
                    and k.state not in ('revoked', 'failed')) as space_quarantined,
            exists (select 1 from stays o where o.space_id = s.space_id and o.id <> s.id

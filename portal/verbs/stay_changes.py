@@ -12,7 +12,7 @@ from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import benefits, facts, keys, refunds_owed
+from portal.verbs import benefits, facts, keys, quota, refunds_owed
 from portal.verbs.stays import LONGEST, SPACE_PERIOD
 
 CHANGEABLE = ("reserved", "admitted")
@@ -65,7 +65,14 @@ def change_times(
         return Refused(code)
     if benefits.begins_too_late(stay, starts_at) and starts_at != stay.starts_at:
         return Refused(Code.MEMBERS_ONLY_PLAN)
-    if not _update(tx, stay, {"starts_at": starts_at, "ends_at": ends_at}):
+    try:
+        with tx.savepoint():
+            free = _update(tx, stay, {"starts_at": starts_at, "ends_at": ends_at})
+            if free:
+                quota.follow(tx, actor, stay, starts_at)
+    except quota.ExhaustedError as none_left:
+        return none_left.refusal
+    if not free:
         return Refused(Code.SPACE_TAKEN)
     was = f"{stay.starts_at.isoformat()}/{stay.ends_at.isoformat()}"
     now = f"{starts_at.isoformat()}/{ends_at.isoformat()}"

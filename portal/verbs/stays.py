@@ -14,8 +14,9 @@ from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
+from portal.policies import cancellation
 from portal.policies.stay_codes import new_code
-from portal.verbs import benefits, blocklist, facts, gate, guests, keys, refunds_owed
+from portal.verbs import benefits, blocklist, facts, gate, guests, keys, quota, refunds_owed
 from portal.verbs.guests import NewGuest
 
 LONGEST = timedelta(days=366)
@@ -43,7 +44,8 @@ class NewStay:
 def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
     """→ reserved. One stay for one form; the space is held from now on. The gate is asked as it is
     when the guest comes in: for whom the entrance is, what is sold there, and to whom; of a walk-in
-    also whether it is open and has room."""
+    also whether it is open and has room. What only a membership gives takes one visit of that
+    month."""
     if again := _made_by(tx, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     if code := _impossible(wanted):
@@ -63,6 +65,10 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
         with tx.savepoint():
             guest_id = member.guest_id if member else guests.add(tx, _named(wanted))
             stay_id = _insert(tx, actor, wanted, space, guest_id)
+            if member and not wanted.price:
+                quota.take(tx, actor, member, stay_id, wanted.starts_at)
+    except quota.ExhaustedError as none_left:
+        return none_left.refusal
     except IntegrityError as fault:
         return _not_inserted(tx, wanted, violated(fault), fault)
     if wanted.price:
@@ -110,18 +116,27 @@ def cancel(tx: Tx, actor: Actor, stay_id: UUID, seen: int, fee: int = 0) -> Outc
     charged = int(stay.charged)
     if not 0 <= fee <= charged:
         return Refused(Code.FEE_EXCEEDS_PRICE, {"amount": Money(charged, stay.currency)})
+    return _cancel(tx, actor, stay, fee)
 
-    if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
-        return _changed(tx, stay_id)
-    _settle_cancelled(tx, actor, stay, charged, fee)
-    outbox.enqueue(
-        tx,
-        stay_id,
-        "stay_cancelled",
-        str(stay_id),
-        {"fee": fee, "currency": stay.currency},
-    )
-    return Applied(Code.STAY_CANCELLED, to="cancelled", subject=stay_id)
+
+def cancel_as_agreed(
+    tx: Tx, actor: Actor, stay_id: UUID, seen: int, fee: int, *, returns: bool
+) -> Outcome:
+    """reserved → cancelled, by its guest, for what the terms ask. `fee` and `returns` are what the
+    page said: where another step has begun since, nothing is done and the new figures are told."""
+    stay = _ready(tx, stay_id, "cancelled", Code.STAY_ALREADY_CANCELLED, seen)
+    if isinstance(stay, Outcome):
+        return stay
+    now = clock.now()
+    if stay.state != MACHINE.initial or now >= stay.starts_at:
+        return Refused(Code.CANCELLATION_TOO_LATE, {"starts_at": stay.starts_at})
+    terms = cancellation.steps_of(stay.cancellation_steps)
+    if not terms:
+        return Refused(Code.CANCELLATION_AT_DESK)
+    due = cancellation.consequence(terms, int(stay.charged), stay.starts_at, now)
+    if (due.fee, due.returns_quota) != (fee, returns):
+        return Refused(Code.CANCELLATION_CHANGED, {"amount": Money(due.fee, stay.currency)})
+    return _cancel(tx, actor, stay, due.fee)
 
 
 def mark_no_show(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
@@ -223,7 +238,10 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
         )
         select s.no, s.active, f.currency, f.time_zone, f.early_minutes,
                cast(:plan as uuid) is null or plan.active as plan_known, plan.members_only,
-               plan.kind as plan_kind, {ways_in.facts("cast(:plan as uuid)")}
+               plan.kind as plan_kind, {ways_in.facts("cast(:plan as uuid)")}, (
+                   select t.id from cancellation_terms t
+                   where t.policy_id = plan.cancellation_policy_id order by t.version desc limit 1
+               ) as terms_id
         from spaces s join facilities f on f.id = s.facility_id
         join doors d on d.id = s.door_id
         left join entrances e on e.id = d.entrance_id
@@ -294,6 +312,7 @@ def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -
             "space_no": space.no,
             "plan_id": wanted.plan_id,
             "membership_id": wanted.membership_id,
+            "cancellation_terms_id": space.terms_id,
             "source": wanted.source,
             "starts_at": wanted.starts_at,
             "ends_at": wanted.ends_at,
@@ -316,6 +335,23 @@ def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityErro
     if again := _made_by(tx, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     raise fault
+
+
+def _cancel(tx: Tx, actor: Actor, stay: Row, fee: int) -> Outcome:
+    if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
+        return _changed(tx, stay.id)
+    _settle_cancelled(tx, actor, stay, int(stay.charged), fee)
+    terms = cancellation.steps_of(stay.cancellation_steps)
+    if stay.quota_month and cancellation.visit_returns(terms, stay.starts_at, clock.now()):
+        quota.give_back(tx, actor, stay)
+    outbox.enqueue(
+        tx,
+        stay.id,
+        "stay_cancelled",
+        str(stay.id),
+        {"fee": fee, "currency": stay.currency},
+    )
+    return Applied(Code.STAY_CANCELLED, to="cancelled", subject=stay.id)
 
 
 def _charge(tx: Tx, actor: Actor, stay_id: UUID, price: int, currency: str) -> None:

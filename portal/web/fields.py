@@ -180,11 +180,17 @@ class Amount(Field):
     widget = TextInput()
 
     def __init__(
-        self, label: Any = None, validators: Any = None, *, least: int = 0, **options: Any
+        self,
+        label: Any = None,
+        validators: Any = None,
+        *,
+        least: int = 0,
+        most: int = LARGEST,
+        **options: Any,
     ) -> None:
         render = {"inputmode": "numeric", "autocomplete": "off", **options.pop("render_kw", {})}
         super().__init__(label, validators, render_kw=render, **options)
-        self.least = least
+        self.least, self.most = least, most
 
     def _value(self) -> str:
         shown = typed(self)
@@ -202,13 +208,13 @@ class Amount(Field):
         if not re.fullmatch(r"-?[0-9]{1,12}", plain):
             raise ValueError(str(_l("Write a whole amount in figures.")))
         amount = int(plain)
-        if not self.least <= amount <= LARGEST:
+        if not self.least <= amount <= self.most:
             raise ValueError(
                 str(
                     _l(
                         "Write an amount from %(least)s to %(most)s.",
                         least=self.least,
-                        most=f"{LARGEST:,}",
+                        most=f"{self.most:,}",
                     )
                 )
             )

@@ -146,6 +146,11 @@ def day(value: date | datetime | None) -> str:
     return formats.day(value, language())
 
 
+def month(value: date) -> str:
+    """The calendar month of a day."""
+    return formats.month(value, language())
+
+
 def clock_time(value: datetime | time | None) -> str:
     """15:00, on the facility's clocks."""
     if value is None:
@@ -184,6 +189,7 @@ def init_app(app: Flask) -> None:
         when=when,
         until=until,
         day=day,
+        month=month,
         clock_time=clock_time,
         iso=iso,
         person_name=person_name,

@@ -27,6 +27,14 @@ LEDGER: Mapping[str, Any] = {
     "chargeback_reversed": _l("Given back by the card's bank"),
 }
 
+QUOTA_LINES: Mapping[str, Any] = {
+    "granted": _l("Visits of the month"),
+    "taken": _l("Booked"),
+    "returned": _l("Came back with a cancellation"),
+    "moved_here": _l("Moved here from another month"),
+    "moved_away": _l("Moved to another month"),
+}
+
 PURPOSES: Mapping[str, Any] = {
     "walk_in": _l("Walk-in"),
     "reservation_deposit": _l("Deposit"),
@@ -257,6 +265,7 @@ def table() -> dict[str, Any]:
         "dispute_name": partial(said, DISPUTES),
         "dispute_page": dispute_page,
         "purpose_name": partial(said, PURPOSES),
+        "quota_line": partial(said, QUOTA_LINES),
         "refund_reason": partial(said, REFUND_REASONS),
         "message_name": partial(said, MESSAGES),
         "message_state": partial(said, MESSAGE_STATES),

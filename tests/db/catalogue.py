@@ -20,7 +20,13 @@ Row = dict[str, Any]
 
 NOT_OURS = ("alembic_version",)
 DRAWER = ("opening", "cash_in", "cash_out", "counted", "taken", "left_open")
-DESCRIBED: Mapping[str, Any] = {"currency": "JPY", **dict.fromkeys(DRAWER, 0)}
+DESCRIBED: Mapping[str, Any] = {
+    "currency": "JPY",
+    **dict.fromkeys(DRAWER, 0),
+    "fee_percent": 50,
+    "granted": 4,
+    "used": 1,
+}
 """Columns whose values no type and no list tells."""
 
 
@@ -172,8 +178,8 @@ class Rows:
             "smallint": number,
             "bigint": number + 1_000_000,
             "boolean": False,
+            "date": date(2000 + number // 12 % 90, number % 12 + 1, 1),
             "jsonb": Jsonb({}),
-            "date": date(2030, 1, 1) + timedelta(days=number),
             "timestamp with time zone": datetime(2030, 1, 1, tzinfo=UTC) + timedelta(hours=number),
         }[column.type]
 

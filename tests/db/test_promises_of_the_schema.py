@@ -22,12 +22,15 @@ Wire = psycopg.Connection[Any]
 
 APPENDED_ONLY = {
     "blocklist_keys",
+    "cancellation_steps",
+    "cancellation_terms",
     "consumed_effects",
     "day_close_lines",
     "day_closes",
     "gate_audits",
     "ledger_lines",
     "membership_periods",
+    "quota_lines",
     "transitions",
 }
 
@@ -36,6 +39,7 @@ PAID: Row = {"kind": "payment", "amount": -100}
 RETURNED: Row = {"kind": "refund"}
 TAKEN_BACK: Row = {"kind": "chargeback"}
 ONE_OF_THEM: dict[str, Row] = {
+    "fk_quota_lines_facility_id_stay_id_stays": {"kind": "taken", "amount": -1},
     "uq_ledger_lines_payment": PAID,
     "uq_ledger_lines_refund": RETURNED,
     "uq_ledger_lines_dispute": TAKEN_BACK,

@@ -200,6 +200,7 @@ def wrong(owner: Owner, stripe: StandIn, seam: Running, line: Running, mail: Mai
         *_words(owner, line, mail),
         *(f"{one}" for (one,) in owner.rows(_CHAIN)),
         *(f"{one}" for (one,) in owner.rows(_FOLIO)),
+        *(f"{one}" for (one,) in owner.rows(_QUOTA)),
     ]
 
 
@@ -295,6 +296,21 @@ _CHAIN = """
            || coalesce(l.to_state, '-')
     from rows r left join records l on l.subject_id = r.id and l.last
     where l.to_state is distinct from r.state
+"""
+
+# A month's figures are the sums of their lines, and a stay holds one visit or none.
+_QUOTA = """
+    select 'a month says ' || q.granted || ' and ' || q.used || ', its lines '
+           || coalesce(l.granted, 0) || ' and ' || coalesce(l.used, 0)
+    from quota_months q left join lateral (
+        select sum(amount) filter (where kind = 'granted') as granted,
+               -sum(amount) filter (where kind <> 'granted') as used
+        from quota_lines where month_id = q.id
+    ) l on true
+    where (coalesce(l.granted, 0), coalesce(l.used, 0)) <> (q.granted, q.used)
+    union all
+    select 'a stay holds ' || -sum(amount) || ' visits' from quota_lines
+    where stay_id is not null group by stay_id having sum(amount) not in (0, -1)
 """
 
 # What the folio has of a payment or refund is what was taken or returned.

@@ -14,9 +14,11 @@ from portal import clock, inbox, seal
 from portal.db import transaction
 from portal.models import Plan
 from portal.outcome import Applied, Refused
+from portal.policies.cancellation import Step
 from portal.policies.membership_end import Reason
 from portal.verbs import (
     blocklist,
+    cancellation_policies,
     cash,
     day_close,
     entrances,
@@ -226,6 +228,51 @@ def an_entry(stage: Stage) -> Given:
 def a_reserved_stay_paid_by_card(stage: Stage) -> Given:
     stay, payment = paid_by_card(stage)
     return stage.given(stay, payment=payment)
+
+
+def a_policy(stage: Stage) -> Given:
+    """Chosen for nothing yet; the forms that make another one, change it, and choose it."""
+    cast = stage.cast
+    cast.for_members()
+    terms = cancellation_policies.Terms("直前", "Late", [Step(3, 100, False)])
+    return {
+        "facility": cast.tokyo.id,
+        "actor": cast.suzuki.actor,
+        "policy": cast.policy(),
+        "plan": cast.tokyo.plans["members-0"],
+        "seen": 1,
+        "nothing": None,
+        "terms": terms,
+        "wanted": cancellation_policies.NewPolicy(uuid4(), terms),
+    }
+
+
+def a_guest_who_cannot_come(stage: Stage) -> Given:
+    """Paid by card, for a stay of tomorrow of which half is kept."""
+    code = stage.cast.for_members()
+    stage.cast.policy((48, 50, False), plan=code)
+    joined = stage.cast.join()
+    begins = clock.now() + 24 * HOUR
+    stay, payment = paid_by_card(stage, starts_at=begins, plan=code, member=joined)
+    return stage.given(stay, payment=payment, fee=PRICE // 2)
+
+
+def a_visit(stage: Stage) -> Given:
+    """Booked for tomorrow by a member of two visits a month, and the form that moves it to another
+    month."""
+    cast = stage.cast
+    joined = cast.join(cast.offer("twice", "月二回", "Twice a month", quota=2))
+    begins = clock.now() + 24 * HOUR
+    stay = reserved(stage, member=joined, plan=cast.for_members(), price=0, starts_at=begins)
+    later = begins + 60 * 24 * HOUR
+    return stage.given(stay, starts=later, ends=later + HOUR, change=0)
+
+
+def a_new_visit(stage: Stage) -> Given:
+    """The last of the month; a colleague's form, for another space, finds none left."""
+    given = a_new_stay_of_a_member(stage)
+    stage.owner.run("update memberships set monthly_quota = 1")
+    return given | {"other": stage.cast.tokyo.spaces["A02"]}
 
 
 def a_no_show(stage: Stage) -> Given:

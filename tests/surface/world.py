@@ -37,6 +37,7 @@ OSAKA_ONLY = {"name": "Osakajin Xk4", "email": "osakajin@xk4.example", "kana": "
 # Where the name of an argument does not name its table.
 TABLES = {
     "blocklist_entry": "blocklist_entries",
+    "cancellation_policy": "cancellation_policies",
     "letter": "dead_letters",
     "message": "outbox",
     "command": "lock_commands",
@@ -65,6 +66,7 @@ class World:
 
     def __post_init__(self) -> None:
         for house, guest in ((self.tokyo, TOKYO_ONLY), (self.osaka, OSAKA_ONLY)):
+            self.front.cast.policy((48, 50, True), (0, 100, False), house=house)
             self.tokens[house.id] = [stay.token for stay in self._fill(house, guest)]
             self.memberships[house.id] = [one.token for one in self._members(house, guest)]
             self._close_yesterday(house)

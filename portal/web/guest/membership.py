@@ -1,6 +1,6 @@
 """A membership, for the person who holds its link: how it stands, and how to leave or stay."""
 
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from flask import Blueprint, abort, render_template, request, url_for
@@ -9,8 +9,9 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock
 from portal.db import Row
 from portal.outcome import Outcome
+from portal.policies.membership_quota import month_of_use
 from portal.policies.periods import When, leaving
-from portal.queries import members
+from portal.queries import members, quota
 from portal.verbs import guests, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, words
@@ -110,13 +111,19 @@ def _end(membership: Row, when: When) -> datetime:
     )
 
 
+def _this_month() -> date:
+    return month_of_use(clock.now(), access.facility().time_zone)
+
+
 def _page(token: str) -> str:
     membership = _membership()
     with answer.reading() as tx:
         ahead = members.bookings(tx, membership.id)
         paid = members.periods(tx, membership.id)
+        months = quota.months(tx, membership.id, membership.monthly_quota, _this_month())
     return render_template(
         "guest/membership/show.html",
+        months=months if membership.started_at else [],
         periods=paid,
         unbegun=membership.state in UNBEGUN,
         token=token,

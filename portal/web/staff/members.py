@@ -8,15 +8,16 @@ from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
-from portal import seal
+from portal import clock, seal
 from portal.config import Config
 from portal.db import Row
 from portal.lazy import _l
 from portal.machines.membership import MACHINE
 from portal.outcome import Code, Outcome
 from portal.policies.membership_end import Reason
+from portal.policies.membership_quota import month_of_use
 from portal.policies.periods import When
-from portal.queries import members, plans
+from portal.queries import members, plans, quota
 from portal.verbs import links, memberships, subscription_answers
 from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, lists, people, words
@@ -212,14 +213,17 @@ def _act_page(act: str, membership_id: UUID, form: forms.ActForm) -> str:
 
 
 def _page(membership_id: UUID) -> str:
+    this_month = month_of_use(clock.now(), access.facility().time_zone)
     with answer.reading() as tx:
         seen = members.load(tx, membership_id)
-    if seen is None:
-        abort(404)
+        if seen is None:
+            abort(404)
+        months = quota.months(tx, membership_id, seen.membership.monthly_quota, this_month)
     return render_template(
         "staff/members/show.html",
         seen=seen,
         membership=seen.membership,
+        months=months if seen.membership.started_at else [],
         price=words.price,
         endable=seen.membership.state in ENDABLE,
         withdrawable=seen.membership.state in APPLYING,

@@ -9,8 +9,10 @@ from flask import Blueprint, abort, render_template, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response as AnyResponse
 
+from portal import clock
 from portal.db import Row
 from portal.money import LARGEST
+from portal.policies import cancellation
 from portal.queries import offers
 from portal.verbs import cash, keys, links, stay_changes, stays
 from portal.web import access, answer, forms, people
@@ -64,7 +66,7 @@ def link(stay_id: UUID) -> AnyResponse:
 @blueprint.get("/cancel")
 @access.staff()
 def cancel(stay_id: UUID) -> str:
-    return _cancel_page(stay_id, stay_forms.CancelForm())
+    return _cancel_page(stay_id, None)
 
 
 @blueprint.post("/cancel", endpoint="cancelled")
@@ -79,9 +81,14 @@ def do_cancel(stay_id: UUID) -> AnyResponse | str:
     return stay_view.answered(outcome, stay_id, again)
 
 
-def _cancel_page(stay_id: UUID, form: stay_forms.CancelForm) -> str:
+def _cancel_page(stay_id: UUID, form: stay_forms.CancelForm | None) -> str:
+    """A fresh form suggests what the terms ask, where some were agreed to."""
     with answer.reading() as tx:
         stay = stay_view.head_of(tx, stay_id)
+    now, steps = clock.now(), cancellation.steps_of(stay.cancellation_steps)
+    due = cancellation.consequence(steps, int(stay.charged), stay.starts_at, now)
+    if form is None:
+        form = stay_forms.CancelForm(formdata=None, data={"fee": due.fee, "version": stay.version})
     paid = stay.charged - stay.balance
     fee = min(form.fee.data or 0, stay.charged)
     return render_template(
@@ -91,6 +98,8 @@ def _cancel_page(stay_id: UUID, form: stay_forms.CancelForm) -> str:
         version=form.version.data or stay.version,
         paid=paid,
         back=max(0, paid - fee),
+        due=due if steps else None,
+        visit_returns=cancellation.visit_returns(steps, stay.starts_at, now),
     )
 
 

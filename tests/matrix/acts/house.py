@@ -4,7 +4,15 @@ from dataclasses import replace
 from uuid import uuid4
 
 from portal.jobs import drain, sweeps
-from portal.verbs import attention, blocklist, entrances, events, facilities, messages
+from portal.verbs import (
+    attention,
+    blocklist,
+    cancellation_policies,
+    entrances,
+    events,
+    facilities,
+    messages,
+)
 from tests.matrix import differences, scenes
 from tests.matrix.act import Act, form, job
 
@@ -37,6 +45,11 @@ ACTS = (
     ),
     form("blocklist.retire_ground", scenes.a_new_entry, blocklist.retire_ground, "ground"),
     form("entrances.change", scenes.an_entrance, entrances.change, "entrance", "seen", "later"),
+    form("cancellation_policies.create", scenes.a_policy, cancellation_policies.create, "wanted"),
+    form("cancellation_policies.change", scenes.a_policy, cancellation_policies.change, "policy",
+        "seen", "terms"),
+    form("cancellation_policies.choose", scenes.a_policy, cancellation_policies.choose, "plan",
+        "nothing", "policy"),
     form("messages.resend", scenes.a_message_given_up, messages.resend, "message"),
     form("messages.drop", scenes.a_message_given_up, messages.drop, "message"),
     form("events.replay", scenes.a_dead_letter, events.replay, "letter"),
