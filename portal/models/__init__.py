@@ -23,11 +23,13 @@ from portal.models.message import Message
 from portal.models.payment import Payment, Refund
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
+from portal.models.tax import ConsumptionTaxRate
 
 __all__ = [
     "BillingLeg",
     "Checkpoint",
     "ConsumedEffect",
+    "ConsumptionTaxRate",
     "DeadLetter",
     "Divergence",
     "Door",

@@ -119,6 +119,7 @@ class Plan(Base):
         CheckConstraint("unit in ('night', 'hour', 'visit')", name="unit"),
         CheckConstraint("kind in ('lodging', 'day_use')", name="kind"),
         CheckConstraint("unit_price >= 0 and deposit >= 0", name="amounts"),
+        CheckConstraint("tax_class in ('standard', 'reduced', 'untaxed')", name="tax_class"),
     )
 
     id: Mapped[Key]
@@ -131,6 +132,8 @@ class Plan(Base):
     unit_price: Mapped[int]
     deposit: Mapped[int] = mapped_column(server_default=text("0"))
     """Asked before arrival, in the currency's smallest unit."""
+    tax_class: Mapped[Words] = mapped_column(server_default="standard")
+    """Which rate of consumption tax its price contains, by `consumption_tax_rates` of the day."""
     members_only: Mapped[bool] = mapped_column(server_default=text("false"))
     """Booked and entered only with a membership that gives."""
     active: Mapped[bool] = mapped_column(server_default=text("true"))

@@ -1,7 +1,15 @@
 """The folio: append-only lines. `amount` is the effect on what the guest owes, so the balance due
 is the plain sum."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Identity,
+    Index,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
@@ -33,6 +41,15 @@ class LedgerLine(Base):
         ),
         CheckConstraint(
             "(kind in ('refund', 'refund_reversed')) = (refund_id is not null)", name="refund"
+        ),
+        CheckConstraint(
+            "tax_rate is null or kind in ('charge', 'charge_reversed', 'fee')"
+            " and tax_rate between 0 and 99",
+            name="tax_rate",
+        ),
+        CheckConstraint(
+            "item = '' or item = 'lodging_tax' and kind in ('charge', 'charge_reversed')",
+            name="item",
         ),
         Index(
             "uq_ledger_lines_payment",
@@ -70,6 +87,10 @@ class LedgerLine(Base):
     form_key: Mapped[Ref | None]
     """Of the form that asked for it, where a person did: the same form books one line."""
     memo: Mapped[Words] = mapped_column(server_default="")
+    tax_rate: Mapped[int | None] = mapped_column(SmallInteger)
+    """In percent, of the consumption tax that a charge or fee contains; 0 for none."""
+    item: Mapped[Words] = mapped_column(server_default="")
+    """What is charged for, where it is not the price itself."""
     actor_kind: Mapped[Words]
     actor_id: Mapped[Ref | None]
     actor_name: Mapped[Words]

@@ -304,9 +304,7 @@ def _charge(tx: Tx, actor: Actor, stay_id: UUID, price: int, currency: str) -> N
 
 def _settle_cancelled(tx: Tx, actor: Actor, stay: Row, charged: int, fee: int) -> None:
     if charged:
-        ledger.book(
-            tx, actor, "charge_reversed", stay_id=stay.id, amount=charged, currency=stay.currency
-        )
+        ledger.take_back(tx, actor, stay.id)
     if fee:
         ledger.book(tx, actor, "fee", stay_id=stay.id, amount=fee, currency=stay.currency)
     owed = -(int(stay.balance) - charged + fee)
