@@ -72,6 +72,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     # houses
     "SETTINGS_SAVED": (APPLIED, _l("The settings are saved.")),
     "SETTINGS_UNCHANGED": (NOOP, _l("The settings are like this already.")),
+    "TAX_NUMBER_WRONG": (
+        REFUSED,
+        _l("This is no registration number: T and 13 figures, the first of which fits the others."),
+    ),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
@@ -112,6 +116,18 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "AMOUNT_BELOW_MINIMUM": (
         REFUSED,
         _l("%(amount)s is too small for a card. Please pay it in cash at the desk."),
+    ),
+    "RECEIPT_ISSUED": (APPLIED, _l("The receipt is issued.")),
+    "RETURN_ISSUED": (APPLIED, _l("The return is issued: it states what went back.")),
+    "RECEIPT_ALREADY_ISSUED": (NOOP, _l("This document was issued already.")),
+    "RECEIPT_ISSUED_AGAIN": (APPLIED, _l("Issued again under the same number, and marked so.")),
+    "RECEIPT_NOTHING_RECEIVED": (
+        REFUSED,
+        _l("No money has arrived that no receipt states yet, so there is nothing to issue."),
+    ),
+    "RECEIPT_MORE_THAN_CHARGED": (
+        REFUSED,
+        _l("%(amount)s more has arrived than is charged. Once that is settled, issue the receipt."),
     ),
     "NOTHING_TO_REFUND": (REFUSED, _l("There is nothing left to refund.")),
     "REFUND_EXCEEDS_PAID": (REFUSED, _l("At most %(amount)s can still be refunded.")),

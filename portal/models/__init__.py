@@ -5,6 +5,7 @@ Nothing is written through them; see `portal.db`.
 
 from portal.models.billing import BillingLeg, MembershipPeriod, SubscriptionMirror
 from portal.models.divergence import Divergence
+from portal.models.document import Document, DocumentCopy, DocumentCounter
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
 from portal.models.key import EntryKey, LockCommand
@@ -32,6 +33,9 @@ __all__ = [
     "ConsumptionTaxRate",
     "DeadLetter",
     "Divergence",
+    "Document",
+    "DocumentCopy",
+    "DocumentCounter",
     "Door",
     "EndObligation",
     "EntryKey",

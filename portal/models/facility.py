@@ -27,6 +27,7 @@ class Facility(Base):
             " and key_alarm_minutes >= 0",
             name="minutes",
         ),
+        CheckConstraint("tax_number ~ '^T[1-9][0-9]{12}$'", name="tax_number"),
     )
 
     id: Mapped[Key]
@@ -52,6 +53,10 @@ class Facility(Base):
     """How long an ordered key may stay unconfirmed before staff are told."""
     benefits_while_past_due: Mapped[bool] = mapped_column(server_default=text("false"))
     """Members keep what their membership gives while a payment of theirs is overdue."""
+    issuer_name: Mapped[Words] = mapped_column(server_default="")
+    """Who issues its receipts, where that is not its own name."""
+    tax_number: Mapped[Words | None]
+    """Of the issuer of qualified invoices; null where it is not registered."""
     created_at: Mapped[Created]
 
     def name(self, locale: str) -> str:

@@ -6,7 +6,7 @@ Nothing is written out by hand: a new table, column or key is read like the othe
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -135,7 +135,7 @@ class Catalogue:
 
 
 # Of these columns a row has exactly one: the first, where a test names none of them.
-ONE_OF = {"ledger_lines": (("stay_id", "membership_id"),)}
+ONE_OF = dict.fromkeys(("ledger_lines", "documents"), (("stay_id", "membership_id"),))
 
 
 class Rows:
@@ -172,6 +172,7 @@ class Rows:
             "bigint": number + 1_000_000,
             "boolean": False,
             "jsonb": Jsonb({}),
+            "date": date(2030, 1, 1) + timedelta(days=number),
             "timestamp with time zone": datetime(2030, 1, 1, tzinfo=UTC) + timedelta(hours=number),
         }[column.type]
 

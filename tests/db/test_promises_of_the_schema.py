@@ -22,6 +22,8 @@ Wire = psycopg.Connection[Any]
 
 APPENDED_ONLY = {
     "consumed_effects",
+    "document_copies",
+    "documents",
     "gate_audits",
     "ledger_lines",
     "membership_periods",
@@ -36,6 +38,7 @@ ONE_OF_THEM: dict[str, Row] = {
     "uq_ledger_lines_refund": RETURNED,
     "fk_ledger_lines_facility_id_payment_id_payments": PAID,
     "fk_ledger_lines_facility_id_refund_id_refunds": RETURNED,
+    "fk_documents_facility_id_corrects_id_documents": {"kind": "return"},
 }
 
 

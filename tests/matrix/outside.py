@@ -127,7 +127,10 @@ _BOOKS = """
         union all select concat_ws(' ', 'refund', state, reason, amount, lowers_price) from refunds
         union all select concat_ws(' ', 'key', k.state, d.device_id)
         from entry_keys k join doors d on d.id = k.door_id
-        union all select concat_ws(' ', 'house', slug, benefits_while_past_due) from facilities
+        union all select concat_ws(' ', 'house', slug, benefits_while_past_due, issuer_name,
+            tax_number) from facilities
+        union all select concat_ws(' ', 'document', kind, number, amount, (
+            select count(*) from document_copies c where c.document_id = d.id)) from documents d
         union all select concat_ws(' ', 'door', device_id, online, battery) from doors
         union all select concat_ws(' ', 'letter', source_kind, closed_how) from dead_letters
         union all select concat_ws(' ', 'difference', kind, healed_at is not null) from divergences

@@ -16,6 +16,7 @@ from portal.outcome import Applied, Refused
 from portal.policies.membership_end import Reason
 from portal.verbs import (
     cash,
+    documents,
     guests,
     membership_plans,
     memberships,
@@ -124,6 +125,12 @@ def a_house_of_managers(stage: Stage) -> Given:
 def a_reserved_stay_paid_by_card(stage: Stage) -> Given:
     stay, payment = paid_by_card(stage)
     return stage.given(stay, payment=payment)
+
+
+def a_receipt(stage: Stage) -> Given:
+    stay = paid_in_cash(stage)
+    made = stage.do(documents.issue, documents.Folio(stay_id=stay.id), HANAKO, uuid4())
+    return stage.given(stay, document=made.subject)
 
 
 def a_no_show(stage: Stage) -> Given:

@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 
-from portal.verbs import memberships
+from portal.verbs import documents, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
@@ -89,6 +89,9 @@ class World:
         note = f"note of {guest['name']}"
         paid = cast.book(house, guest, space=spaces[0], price=10_000, note=note)
         self.front.paid(paid)
+        with cast.transaction(house.id) as tx:
+            folio = documents.Folio(stay_id=paid.id)
+            documents.issue(tx, cast.sato.actor, folio, guest["name"], uuid4())
         inside = cast.book(house, guest, space=spaces[1], price=0, note=note)
         self.front.admitted(inside)
         return [paid, inside]
