@@ -76,6 +76,22 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("This is no registration number: T and 13 figures, the first of which fits the others."),
     ),
+    "LODGING_TAX_EMPTY": (
+        REFUSED,
+        _l("Write at least one line. Where nothing is taxed, that is one from 0 with the tax 0."),
+    ),
+    "LODGING_TAX_ORDER": (
+        REFUSED,
+        _l("The line from %(amount)s ends before it begins. Nothing was saved."),
+    ),
+    "LODGING_TAX_OVERLAP": (
+        REFUSED,
+        _l("Two lines say something about %(amount)s. Nothing was saved."),
+    ),
+    "LODGING_TAX_GAP": (
+        REFUSED,
+        _l("No line speaks of %(amount)s; the last one has no upper end. Nothing was saved."),
+    ),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),

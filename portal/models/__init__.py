@@ -24,7 +24,7 @@ from portal.models.message import Message
 from portal.models.payment import Payment, Refund
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
-from portal.models.tax import ConsumptionTaxRate
+from portal.models.tax import ConsumptionTaxRate, LodgingTaxBand, LodgingTaxTable
 
 __all__ = [
     "BillingLeg",
@@ -45,6 +45,8 @@ __all__ = [
     "LedgerLine",
     "LegalTransition",
     "LockCommand",
+    "LodgingTaxBand",
+    "LodgingTaxTable",
     "Member",
     "Membership",
     "MembershipPeriod",

@@ -44,6 +44,8 @@ class Folio:
 
     lines: Sequence[Row]
     price: int
+    lodging_tax: int
+    """What of the price is."""
     paid: int
     returned: int
     balance: int
@@ -61,7 +63,7 @@ def stay(tx: Tx, stay_id: UUID) -> Row:
 
 def folio(tx: Tx, stay: Row) -> Folio:
     lines = tx.rows(
-        "select id, kind, amount, at from ledger_lines where stay_id = :stay order by id",
+        "select id, kind, item, amount, at from ledger_lines where stay_id = :stay order by id",
         stay=stay.id,
     )
     price = _sum(lines, "charge", "charge_reversed", "fee")
@@ -69,6 +71,7 @@ def folio(tx: Tx, stay: Row) -> Folio:
     return Folio(
         lines=lines,
         price=price,
+        lodging_tax=sum(line.amount for line in lines if line.item == "lodging_tax"),
         paid=-_sum(lines, "deposit", "payment", "cash"),
         returned=_sum(lines, "refund", "refund_reversed", "cash_returned"),
         balance=balance,

@@ -84,7 +84,7 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
 def _folio(tx: Tx, stay_id: UUID) -> Folio:
     lines = tx.rows(
         """
-        select l.id, l.kind, l.amount, l.memo, l.at, l.actor_kind, l.actor_name
+        select l.id, l.kind, l.item, l.amount, l.memo, l.at, l.actor_kind, l.actor_name
         from ledger_lines l where l.stay_id = :stay order by l.at, l.id
         """,
         stay=stay_id,

@@ -13,6 +13,9 @@ _STAY = """
            s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id, s.membership_id,
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
            f.benefits_while_past_due, coalesce(plan.members_only, false) as members_only,
+           plan.kind = 'lodging' and exists (select 1 from lodging_tax_tables) as lodging_taxed,
+           coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
+                     and l.item = 'lodging_tax'), 0) as lodging_tax,
            m.state as membership_state, m.ends_at as membership_ends_at,
            m.ended_at as membership_ended_at, m.paused as membership_paused,
            not exists (select 1 from ledger_lines l where l.stay_id = s.id) as costs_nothing,

@@ -16,8 +16,9 @@ from portal.move import Moved, move, standing
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies.stay_codes import new_code
-from portal.verbs import benefits, facts, guests, keys, refunds_owed
+from portal.verbs import benefits, facts, guests, keys, lodging_taxes, refunds_owed
 from portal.verbs.guests import NewGuest
+from portal.verbs.lodging_taxes import Lodging
 
 LONGEST = timedelta(days=366)
 SPACE_PERIOD = "ex_stays_space_period"
@@ -64,6 +65,8 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
         return _not_inserted(tx, wanted, violated(fault), fault)
     if wanted.price:
         _charge(tx, actor, stay_id, wanted.price, space.currency)
+    if space.lodging_taxed:
+        lodging_taxes.settle(tx, actor, _lodging(wanted, stay_id, space))
     outbox.enqueue(tx, stay_id, "stay_created", str(stay_id), {})
     return Applied(Code.STAY_CREATED, to=MACHINE.initial, subject=stay_id)
 
@@ -237,7 +240,8 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
     space = tx.row(
         """
         select s.no, s.active, f.currency, cast(:plan as uuid) is null or plan.active as plan_known,
-               plan.members_only
+               plan.members_only, f.time_zone, plan.kind = 'lodging' and exists (
+                   select 1 from lodging_tax_tables) as lodging_taxed
         from spaces s join facilities f on f.id = s.facility_id
         left join plans plan on plan.id = :plan
         where s.id = :id
@@ -300,6 +304,12 @@ def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityErro
 
 def _charge(tx: Tx, actor: Actor, stay_id: UUID, price: int, currency: str) -> None:
     ledger.book(tx, actor, "charge", stay_id=stay_id, amount=price, currency=currency)
+
+
+def _lodging(wanted: NewStay, stay_id: UUID, space: Row) -> Lodging:
+    return Lodging(
+        stay_id, wanted.starts_at, wanted.ends_at, wanted.price, space.currency, space.time_zone
+    )
 
 
 def _settle_cancelled(tx: Tx, actor: Actor, stay: Row, charged: int, fee: int) -> None:

@@ -51,6 +51,7 @@ BLUEPRINTS = (
     "portal.web.staff.attention",
     "portal.web.staff.timeline",
     "portal.web.staff.settings",
+    "portal.web.staff.lodging_tax",
     "portal.web.guest.stay",
     "portal.web.guest.payment",
     "portal.web.guest.receipts",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from portal.db import Row
 from portal.lazy import _l, _lp
 from portal.web.locale import money
 
@@ -24,6 +25,14 @@ LEDGER: Mapping[str, Any] = {
     "refund": _l("Refund to the card"),
     "refund_reversed": _l("Refund that failed"),
 }
+
+LODGING_TAX = {"charge": _l("Lodging tax"), "charge_reversed": _l("Lodging tax taken back")}
+
+
+def entry(line: Row) -> str:
+    """A line of an account: the lodging tax by its own name."""
+    return said(LODGING_TAX if line.item == "lodging_tax" else LEDGER, line.kind)
+
 
 PURPOSES: Mapping[str, Any] = {
     "walk_in": _l("Walk-in"),
@@ -227,6 +236,7 @@ def table() -> dict[str, Any]:
     return {
         "source_name": partial(said, SOURCES),
         "ledger_name": partial(said, LEDGER),
+        "ledger_entry": entry,
         "purpose_name": partial(said, PURPOSES),
         "refund_reason": partial(said, REFUND_REASONS),
         "message_name": partial(said, MESSAGES),

@@ -26,6 +26,8 @@ APPENDED_ONLY = {
     "documents",
     "gate_audits",
     "ledger_lines",
+    "lodging_tax_bands",
+    "lodging_tax_tables",
     "membership_periods",
     "transitions",
 }

@@ -508,6 +508,8 @@ def _insert(house: UUID, table: str, values: dict[str, Any]) -> None:
         "consumed_effects",
         "documents",
         "document_copies",
+        "lodging_tax_tables",
+        "lodging_tax_bands",
     ],
 )
 @pytest.mark.parametrize("statement", ["update {} set facility_id = facility_id", "delete from {}"])

@@ -131,6 +131,8 @@ _BOOKS = """
             tax_number) from facilities
         union all select concat_ws(' ', 'document', kind, number, amount, (
             select count(*) from document_copies c where c.document_id = d.id)) from documents d
+        union all select concat_ws(' ', 'lodging tax', t.valid_from, b.min_price, b.amount)
+        from lodging_tax_tables t join lodging_tax_bands b on b.table_id = t.id
         union all select concat_ws(' ', 'door', device_id, online, battery) from doors
         union all select concat_ws(' ', 'letter', source_kind, closed_how) from dead_letters
         union all select concat_ws(' ', 'difference', kind, healed_at is not null) from divergences

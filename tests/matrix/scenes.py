@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,12 +12,15 @@ import stripe as stripe_sdk
 
 from portal import clock, inbox, seal
 from portal.db import transaction
+from portal.models import Plan
 from portal.outcome import Applied, Refused
+from portal.policies.lodging_tax import Band
 from portal.policies.membership_end import Reason
 from portal.verbs import (
     cash,
     documents,
     guests,
+    lodging_taxes,
     membership_plans,
     memberships,
     payments,
@@ -35,6 +38,8 @@ from tests.outside import STRIPE_KEY, receive, work
 PRICE = 6000
 HOUR = timedelta(hours=1)
 HANAKO = "Uhanako"
+LONG_AGO = date(2002, 10, 1)
+BANDS = (Band(1000, 9999, 100), Band(10_000, None, 200))
 TERMS = membership_plans.Terms(
     "月会員", "Monthly", 9800, "month", "desk", None, "館内では静かに。", "Keep quiet.", "2026-11"
 )
@@ -94,6 +99,24 @@ def a_new_stay(stage: Stage) -> Given:
             price=PRICE,
         ),
     }
+
+
+def a_new_stay_with_lodging_tax(stage: Stage) -> Given:
+    """The same form in a house that has a table, for a plan that is lodging."""
+    stage.do(lodging_taxes.write_table, LONG_AGO, BANDS, uuid4())
+    given, house = a_new_stay(stage), stage.cast.tokyo.id
+    with stage.cast.transaction(house) as tx:
+        plan = tx.add(
+            Plan,
+            facility_id=house,
+            code="night",
+            name_ja="宿泊",
+            name_en="Overnight",
+            kind="lodging",
+            unit="night",
+            unit_price=PRICE,
+        )
+    return given | {"wanted": replace(given["wanted"], plan_id=plan)}
 
 
 def a_new_stay_of_a_member(stage: Stage) -> Given:

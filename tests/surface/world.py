@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import Any
 from uuid import UUID, uuid4
@@ -9,7 +10,8 @@ from uuid import UUID, uuid4
 from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 
-from portal.verbs import documents, memberships
+from portal.policies.lodging_tax import Band
+from portal.verbs import documents, lodging_taxes, memberships
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
@@ -90,6 +92,8 @@ class World:
         paid = cast.book(house, guest, space=spaces[0], price=10_000, note=note)
         self.front.paid(paid)
         with cast.transaction(house.id) as tx:
+            bands = [Band(10_000, None, 100)]
+            lodging_taxes.write_table(tx, cast.sato.actor, date(2026, 1, 1), bands, uuid4())
             folio = documents.Folio(stay_id=paid.id)
             documents.issue(tx, cast.sato.actor, folio, guest["name"], uuid4())
         inside = cast.book(house, guest, space=spaces[1], price=0, note=note)

@@ -1,9 +1,9 @@
-"""Receipts: issued, issued again, and who issues them."""
+"""Receipts: issued, issued again, and who issues them; and the tables of lodging tax."""
 
 from typing import Any
 from uuid import uuid4
 
-from portal.verbs import documents, facilities
+from portal.verbs import documents, facilities, lodging_taxes
 from tests.matrix import scenes
 from tests.matrix.act import Act, Doing, form
 
@@ -30,4 +30,7 @@ ACTS = (
     form("facilities.name_issuer", scenes.with_a_form(
         scenes.a_house_of_managers, issuer="株式会社門番", number="T4011001098993"),
         facilities.name_issuer, "issuer", "number"),
+    form("lodging_taxes.write_table", scenes.with_a_form(
+        scenes.a_house_of_managers, day=scenes.LONG_AGO, bands=scenes.BANDS),
+        lodging_taxes.write_table, "day", "bands", "form"),
 )  # fmt: skip
