@@ -92,6 +92,22 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("No line speaks of %(amount)s; the last one has no upper end. Nothing was saved."),
     ),
+    # the register of guests
+    "REGISTER_FILLED": (APPLIED, _l("The register is complete. Thank you.")),
+    "REGISTER_UNCHANGED": (NOOP, _l("The register says this already.")),
+    "REGISTER_INCOMPLETE": (REFUSED, _l("Something that the law asks for is missing.")),
+    "REGISTER_NOT_NEEDED": (REFUSED, _l("The register of guests is for lodging only.")),
+    "REGISTER_MISSING": (
+        REFUSED,
+        _l("The register of guests is not filled in yet. The guest can do it on their page."),
+    ),
+    "REGISTER_OPENED": (APPLIED, _l("Your reading and its reason are recorded.")),
+    "REGISTER_EXPORTED": (APPLIED, _l("The export and its reason are recorded.")),
+    "REGISTER_DAYS_IMPOSSIBLE": (
+        REFUSED,
+        _l("Choose a first and a last day, at most a year apart."),
+    ),
+    "REASON_MISSING": (REFUSED, _l("Write the reason. It is recorded.")),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),

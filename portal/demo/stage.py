@@ -17,7 +17,7 @@ from argon2 import PasswordHasher
 from portal import clock, config, log, seal
 from portal.config import Config, UnsafeConfigurationError
 from portal.db import Actor, Tx, transaction
-from portal.demo import members
+from portal.demo import members, papers
 from portal.demo.houses import HANEDA, HOUSES, PASSWORD, PEOPLE, HouseOf, PersonOf, PlanOf, made
 from portal.demo.story import ZONE, Scene, scenes
 from portal.edges.providers import providers
@@ -45,8 +45,10 @@ def load(settings: Config | None = None, now: datetime | None = None) -> dict[st
         hire(person, houses)
     for house in HOUSES:
         stage = Stage(house, houses[house.slug], wanted, now)
+        papers.furnish(houses[house.slug], house.slug, stage.clerk)
         for scene in scenes(house.slug, now):
             stage.play(scene)
+        papers.write(houses[house.slug], house.slug, stage.clerk)
         members.join(house.slug, stage.desk, stage.clerk, now, stage.beat)
     return told(wanted, houses, now)
 

@@ -28,6 +28,8 @@ class CheckinRequest:
     withheld: Code | None
     """Why the membership that the stay needs does not give it; None where it gives, or none is
     needed."""
+    register_missing: bool = False
+    """The house lets nobody of lodging in without the register of guests, and it is not filled."""
 
     def digest(self) -> str:
         """SHA-256 over the facts, for the audit row."""
@@ -57,6 +59,8 @@ def evaluate_checkin_request(request: CheckinRequest) -> Decision:
         return _refused(Code.SPACE_TAKEN, "space")
     if request.space_quarantined:
         return _refused(Code.SPACE_QUARANTINED, "space")
+    if request.register_missing:
+        return _refused(Code.REGISTER_MISSING, "register")
     return _money(request)
 
 

@@ -22,6 +22,7 @@ from portal.models.machinery import (
 from portal.models.membership import EndObligation, Member, Membership, MembershipPlan
 from portal.models.message import Message
 from portal.models.payment import Payment, Refund
+from portal.models.register import GuestRegister, RegisterReading
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
 from portal.models.tax import ConsumptionTaxRate, LodgingTaxBand, LodgingTaxTable
@@ -42,6 +43,7 @@ __all__ = [
     "Facility",
     "GateAudit",
     "Guest",
+    "GuestRegister",
     "LedgerLine",
     "LegalTransition",
     "LockCommand",
@@ -55,6 +57,7 @@ __all__ = [
     "Payment",
     "Plan",
     "Refund",
+    "RegisterReading",
     "Space",
     "Staff",
     "StaffRole",

@@ -53,6 +53,8 @@ class Facility(Base):
     """How long an ordered key may stay unconfirmed before staff are told."""
     benefits_while_past_due: Mapped[bool] = mapped_column(server_default=text("false"))
     """Members keep what their membership gives while a payment of theirs is overdue."""
+    register_required: Mapped[bool] = mapped_column(server_default=text("false"))
+    """A guest of lodging is let in once the register of guests is complete."""
     issuer_name: Mapped[Words] = mapped_column(server_default="")
     """Who issues its receipts, where that is not its own name."""
     tax_number: Mapped[Words | None]

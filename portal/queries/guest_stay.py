@@ -12,6 +12,8 @@ MOST_PAYMENTS = 20
 _STAY = """
     select s.id, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due, s.currency,
            s.departed_at, s.cancelled_at,
+           coalesce(l.kind = 'lodging', false) as lodging,
+           (select r.filled_at from guest_registers r where r.stay_id = s.id) as register_filled_at,
            s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
            p.code as space_code, p.name_ja as space_ja, p.name_en as space_en,
            l.name_ja as plan_ja, l.name_en as plan_en,

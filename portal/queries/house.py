@@ -5,7 +5,8 @@ from portal.db import Row, Tx
 
 def settings(tx: Tx) -> Row:
     found = tx.row(
-        "select benefits_while_past_due, issuer_name, tax_number from facilities where id = :id",
+        "select benefits_while_past_due, issuer_name, tax_number, register_required"
+        " from facilities where id = :id",
         id=tx.facility_id,
     )
     if found is None:

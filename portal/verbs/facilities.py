@@ -36,6 +36,19 @@ def name_issuer(tx: Tx, actor: Actor, issuer_name: str, tax_number: str | None) 
     return _saved(tx, changed.rowcount)
 
 
+def require_register(tx: Tx, actor: Actor, required: bool) -> Outcome:
+    """Whether the gate lets a guest of lodging in only once the register of guests is complete."""
+    changed = tx.run(
+        """
+        update facilities set register_required = :wanted
+        where id = :id and register_required <> :wanted
+        """,
+        id=tx.facility_id,
+        wanted=required,
+    )
+    return _saved(tx, changed.rowcount)
+
+
 def _saved(tx: Tx, changed: int) -> Outcome:
     if changed:
         return Applied(Code.SETTINGS_SAVED, to="saved", subject=tx.facility_id)

@@ -13,6 +13,8 @@ _STAY = """
            s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id, s.membership_id,
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
            f.benefits_while_past_due, coalesce(plan.members_only, false) as members_only,
+           coalesce(f.register_required and plan.kind = 'lodging' and not exists (
+               select 1 from guest_registers r where r.stay_id = s.id), false) as register_missing,
            plan.kind = 'lodging' and exists (select 1 from lodging_tax_tables) as lodging_taxed,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                      and l.item = 'lodging_tax'), 0) as lodging_tax,
@@ -81,6 +83,7 @@ def checkin_request(facts: Row, now: datetime) -> CheckinRequest:
         space_quarantined=facts.space_quarantined,
         space_occupied=facts.space_occupied,
         withheld=benefits.withheld(facts, now),
+        register_missing=facts.register_missing,
     )
 
 

@@ -29,6 +29,7 @@ APPENDED_ONLY = {
     "lodging_tax_bands",
     "lodging_tax_tables",
     "membership_periods",
+    "register_readings",
     "transitions",
 }
 

@@ -510,6 +510,7 @@ def _insert(house: UUID, table: str, values: dict[str, Any]) -> None:
         "document_copies",
         "lodging_tax_tables",
         "lodging_tax_bands",
+        "register_readings",
     ],
 )
 @pytest.mark.parametrize("statement", ["update {} set facility_id = facility_id", "delete from {}"])

@@ -128,7 +128,9 @@ _BOOKS = """
         union all select concat_ws(' ', 'key', k.state, d.device_id)
         from entry_keys k join doors d on d.id = k.door_id
         union all select concat_ws(' ', 'house', slug, benefits_while_past_due, issuer_name,
-            tax_number) from facilities
+            tax_number, register_required) from facilities
+        union all select concat_ws(' ', 'register', contact, version) from guest_registers
+        union all select concat_ws(' ', 'reading', kind, reason, rows_read) from register_readings
         union all select concat_ws(' ', 'document', kind, number, amount, (
             select count(*) from document_copies c where c.document_id = d.id)) from documents d
         union all select concat_ws(' ', 'lodging tax', t.valid_from, b.min_price, b.amount)

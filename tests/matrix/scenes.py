@@ -16,6 +16,7 @@ from portal.models import Plan
 from portal.outcome import Applied, Refused
 from portal.policies.lodging_tax import Band
 from portal.policies.membership_end import Reason
+from portal.policies.register import Entry
 from portal.verbs import (
     cash,
     documents,
@@ -25,6 +26,7 @@ from portal.verbs import (
     memberships,
     payments,
     refunds,
+    registers,
     stay_changes,
     stays,
 )
@@ -39,6 +41,7 @@ PRICE = 6000
 HOUR = timedelta(hours=1)
 HANAKO = "Uhanako"
 LONG_AGO = date(2002, 10, 1)
+ENTRY = Entry("山田 花子", "東京都大田区1-1", "+819012345678", lives_abroad=False)
 BANDS = (Band(1000, 9999, 100), Band(10_000, None, 200))
 TERMS = membership_plans.Terms(
     "月会員", "Monthly", 9800, "month", "desk", None, "館内では静かに。", "Keep quiet.", "2026-11"
@@ -104,9 +107,15 @@ def a_new_stay(stage: Stage) -> Given:
 def a_new_stay_with_lodging_tax(stage: Stage) -> Given:
     """The same form in a house that has a table, for a plan that is lodging."""
     stage.do(lodging_taxes.write_table, LONG_AGO, BANDS, uuid4())
-    given, house = a_new_stay(stage), stage.cast.tokyo.id
+    given = a_new_stay(stage)
+    return given | {"wanted": replace(given["wanted"], plan_id=lodging(stage))}
+
+
+def lodging(stage: Stage) -> UUID:
+    """A plan that is lodging."""
+    house = stage.cast.tokyo.id
     with stage.cast.transaction(house) as tx:
-        plan = tx.add(
+        return tx.add(
             Plan,
             facility_id=house,
             code="night",
@@ -116,7 +125,32 @@ def a_new_stay_with_lodging_tax(stage: Stage) -> Given:
             unit="night",
             unit_price=PRICE,
         )
-    return given | {"wanted": replace(given["wanted"], plan_id=plan)}
+
+
+def a_lodging_stay(stage: Stage) -> Given:
+    """Its guest is to fill in the register."""
+    stay = stage.cast.book(price=0, plan=None)
+    with stage.cast.transaction(stage.cast.tokyo.id) as tx:
+        tx.run("update stays set plan_id = :plan where id = :id", plan=lodging(stage), id=stay.id)
+    stage.work()
+    return stage.given(stay)
+
+
+def a_register(stage: Stage) -> Given:
+    given = a_lodging_stay(stage)
+    stage.do(registers.fill, given["stay"], ENTRY)
+    return given
+
+
+def an_old_register(stage: Stage) -> Given:
+    """Of a guest who left more than three years ago."""
+    given = a_register(stage)
+    stage.owner.run("update guest_registers set filled_at = now() - interval '4 years'")
+    stage.owner.run(
+        "update stays set starts_at = starts_at - interval '4 years',"
+        " ends_at = ends_at - interval '4 years'"
+    )
+    return given
 
 
 def a_new_stay_of_a_member(stage: Stage) -> Given:

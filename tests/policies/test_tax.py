@@ -95,15 +95,15 @@ def test_a_deposit_fills_the_price_before_the_lodging_tax() -> None:
     assert stated(charges, 12_200, deposit) == [Part("", 10, 10_000), Part("lodging_tax", 0, 200)]
 
 
-@pytest.mark.parametrize("number", ["T4011001098993", "T7010705000725", "T7123456789012"])
+@pytest.mark.parametrize("number", ["T7123456789012", "T7010705000725"])
 def test_registration_numbers(number: str) -> None:
     assert is_registration(number)
 
 
 @pytest.mark.parametrize(
     "number",
-    ["", "T", "4011001098993", "T4011001098994", "T401100109899", "T40110010989931",
-     "t4011001098993", "T０123456789012", "T4011001098939", " T4011001098993"],
+    ["", "T", "7123456789012", "T7123456789013", "T712345678901", "T71234567890121",
+     "t7123456789012", "T０123456789012", "T7123456789021", " T7123456789012"],
 )  # fmt: skip
 def test_a_slip_in_a_registration_number_is_seen(number: str) -> None:
     assert not is_registration(number)

@@ -11,7 +11,8 @@ from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 
 from portal.policies.lodging_tax import Band
-from portal.verbs import documents, lodging_taxes, memberships
+from portal.policies.register import Entry
+from portal.verbs import documents, lodging_taxes, memberships, registers
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
@@ -92,6 +93,10 @@ class World:
         paid = cast.book(house, guest, space=spaces[0], price=10_000, note=note)
         self.front.paid(paid)
         with cast.transaction(house.id) as tx:
+            tx.run("update plans set kind = 'lodging'")
+            tx.run("update stays set plan_id = (select id from plans limit 1)")
+            entry = Entry(guest["name"], "x", guest["email"], lives_abroad=False)
+            registers.fill(tx, cast.sato.actor, paid.id, entry)
             bands = [Band(10_000, None, 100)]
             lodging_taxes.write_table(tx, cast.sato.actor, date(2026, 1, 1), bands, uuid4())
             folio = documents.Folio(stay_id=paid.id)

@@ -73,7 +73,7 @@ def test_from_the_money_to_the_paper(
     if who == "desk":
         cast.speaks(cast.sato, lang)
     with cast.transaction(stay.facility_id) as tx:
-        facilities.name_issuer(tx, SYSTEM, "株式会社門番", "T4011001098993")
+        facilities.name_issuer(tx, SYSTEM, "株式会社門番", "T7123456789012")
     client.get(f"{place(stay, who)}?lang={lang}")
     paid(cast, stay)
     shown = issue(client, place(stay, who), "株式会社 山田")
@@ -81,9 +81,9 @@ def test_from_the_money_to_the_paper(
     told = words(main_of(page))
     wanted = {
         "ja": ("領収書", "株式会社 山田 様", "￥6,000", "10%対象 税込（うち消費税 ￥545）", "現金",
-               "登録番号 T4011001098993", "000001", "株式会社門番", "宿泊"),
+               "登録番号 T7123456789012", "000001", "株式会社門番", "宿泊"),
         "en": ("Receipt", "株式会社 山田", "¥6,000", "At 10%, tax included (of which tax ¥545)",
-               "In cash", "Registration number T4011001098993", "000001", "Overnight"),
+               "In cash", "Registration number T7123456789012", "000001", "Overnight"),
     }[lang]  # fmt: skip
     for one in wanted:
         assert one in told, one
@@ -199,12 +199,12 @@ def test_a_manager_names_the_issuer(cast: Cast) -> None:
     client, page = cast.signed_in(cast.suzuki, cast.tokyo), "/staff/settings"
     url = f"{page}/issuer"
     data = form_data(audit(client.get(page), client), url)
-    wrong = client.post(url, data={**data, "tax_number": "T4011001098994"})
+    wrong = client.post(url, data={**data, "tax_number": "T7123456789013"})
     assert wrong.status_code == 422
     assert 'id="tax_number-error"' in wrong.text
-    typed = {**data, "issuer_name": "株式会社門番", "tax_number": "Ｔ4011001098993 "}
+    typed = {**data, "issuer_name": "株式会社門番", "tax_number": "Ｔ7123456789012 "}
     assert client.post(url, data=typed).status_code == 303
     with cast.transaction(cast.tokyo.id) as tx:
         kept = tx.row("select issuer_name, tax_number from facilities")
-    assert tuple(kept) == ("株式会社門番", "T4011001098993")
+    assert tuple(kept) == ("株式会社門番", "T7123456789012")
     assert cast.signed_in(cast.sato).post(url, data=typed).status_code == 403

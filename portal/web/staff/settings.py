@@ -22,6 +22,10 @@ class BenefitsForm(forms.Form):
     while_past_due = BooleanField(_l("Members whose payment is overdue keep what they are given"))
 
 
+class RegisterForm(forms.Form):
+    register_required = BooleanField(_l("Let guests of lodging in only once it is filled in"))
+
+
 class IssuerForm(forms.Form):
     issuer_name = forms.Text(_l("Issuer of receipts"))
     tax_number = forms.Text(_l("Registration number of the issuer of qualified invoices"), most=14)
@@ -57,7 +61,20 @@ def issuer() -> AnyResponse | str:
     return _answered(answer.act(facilities.name_issuer, name, form.tax_number.data))
 
 
-def _page(benefits: BenefitsForm | None = None, issuer: IssuerForm | None = None) -> str:
+@blueprint.post("/register")
+@access.staff("manager")
+def register() -> AnyResponse | str:
+    form = RegisterForm()
+    if not form.validate():
+        return answer.form_again(_page(register=form))
+    return _answered(answer.act(facilities.require_register, bool(form.register_required.data)))
+
+
+def _page(
+    benefits: BenefitsForm | None = None,
+    issuer: IssuerForm | None = None,
+    register: RegisterForm | None = None,
+) -> str:
     """The settings as they are, or as they were typed where that was not right."""
     with answer.reading() as tx:
         kept = house.settings(tx)
@@ -66,6 +83,8 @@ def _page(benefits: BenefitsForm | None = None, issuer: IssuerForm | None = None
     return render_template(
         "staff/settings/index.html",
         form=benefits or BenefitsForm(formdata=None, data=data),
+        register=register
+        or RegisterForm(formdata=None, data={"register_required": kept.register_required}),
         issuer=issuer or IssuerForm(formdata=None, data=named),
     )
 
