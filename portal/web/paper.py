@@ -45,6 +45,7 @@ class Paper:
     subject: str
     lines: list[Line]
     totals: list[Line]
+    paid_how: str
     paid: list[Line]
     issuer: list[str]
     notes: list[str]
@@ -63,7 +64,7 @@ def paper(document: Row) -> Paper:
         return money(sign * value, currency)
 
     return Paper(
-        title=words.said(TITLES, document.kind),
+        title=_title(document),
         number=f"{document.number:06d}",
         again=gettext("Issued again (%(count)s)", count=document.copies) if document.copies else "",
         day=day(document.day),
@@ -75,6 +76,7 @@ def paper(document: Row) -> Paper:
             for part in stated["parts"]
         ],
         totals=[_total(total, stated, amount) for total in stated["totals"]],
+        paid_how=gettext("How it was paid") if sign > 0 else gettext("How it was returned"),
         paid=[
             Line(words.said(HOW, one["how"]), "", amount(one["amount"])) for one in stated["paid"]
         ],
@@ -98,9 +100,15 @@ def _headings() -> pdf.Headings:
         what=pgettext("receipt", "For"),
         rate=gettext("Tax"),
         amount=gettext("Amount"),
-        paid=gettext("How it was paid"),
         issuer=gettext("Issued by"),
     )
+
+
+def _title(document: Row) -> str:
+    """Only who is registered issues a qualified return."""
+    if document.kind == "return" and not document.stated["issuer"]["tax_number"]:
+        return gettext("Statement of a return")
+    return words.said(TITLES, document.kind)
 
 
 def _addressed(name: str) -> str:

@@ -28,7 +28,6 @@ class Headings:
     what: str
     rate: str
     amount: str
-    paid: str
     issuer: str
 
 
@@ -88,7 +87,7 @@ class _Drawing(FPDF):
         self._rows(paper.lines)
         self._rows(paper.totals)
         if paper.paid:
-            self._line(headings.paid, measure.text, "L")
+            self._line(paper.paid_how, measure.text, "L")
             self._rows(paper.paid)
         self._line(headings.issuer, measure.text, "L")
         for line in paper.issuer:

@@ -167,8 +167,11 @@ def test_a_name_that_no_paper_holds_is_told_at_its_field(
     assert "Set-Cookie: x" not in str(refused.headers)
 
 
-def test_a_return_is_shown_as_such(cast: Cast) -> None:
+@pytest.mark.parametrize("registered", [True, False])
+def test_a_return_is_shown_as_such(cast: Cast, registered: bool) -> None:
     stay = cast.book(plan="night", starts_at=clock.now() + timedelta(days=2))
+    with cast.transaction(stay.facility_id) as tx:
+        facilities.name_issuer(tx, SYSTEM, "", "T7123456789012" if registered else None)
     paid(cast, stay)
     client = cast.app.test_client()
     issue(client, place(stay, "guest"), "山田 花子")
@@ -177,7 +180,8 @@ def test_a_return_is_shown_as_such(cast: Cast) -> None:
         cash.hand_back(tx, SYSTEM, stay.id, 5000, uuid4())
     shown = issue(client, place(stay, "guest"), "")
     told = words(main_of(audit(client.get(shown), client)))
-    for one in ("適格返還請求書", "￥5,000", "000001", "￥6,000", "-￥1,000", "キャンセル料"):
+    title = "適格返還請求書" if registered else "返金明細書"
+    for one in (title, "返金方法", "￥5,000", "000001", "￥6,000", "-￥1,000", "キャンセル料"):
         assert one in told, (one, told)
 
 

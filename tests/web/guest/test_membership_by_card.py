@@ -128,7 +128,7 @@ def test_a_receipt_is_its_members_and_a_return_tells_what_went_back(
     with shop.app.app_context():
         refunds.ask(shop.desk(joined.facility_id), GUEST, payment, 1800, uuid4(), lowers_price=True)
     told = said(client, joined, lang, f"/receipt/{issued(shop, joined).subject}")
-    assert {"ja": "適格返還請求書", "en": "Return of a receipt"}[lang] in told
+    assert {"ja": "返金明細書", "en": "Statement of a return"}[lang] in told
     assert "1,800" in told
     other = shop.cast.join(guest=shop.cast.emma)
     assert client.get(f"/m/{other.token}/receipt/{receipt}").status_code == 404
