@@ -24,6 +24,7 @@ DIGEST = """
         concat_ws('|', l.id, extract(epoch from l.at), l.kind, l.amount, l.currency,
             coalesce(l.stay_id::text, '-'), coalesce(l.membership_id::text, '-'),
             coalesce(l.payment_id::text, '-'), coalesce(l.refund_id::text, '-'),
+            coalesce(l.dispute_id::text, '-'), l.item, coalesce(l.tax_rate::text, '-'),
             l.actor_kind, l.actor_name, l.memo),
         E'\\n' order by l.id), ''), 'UTF8')), 'hex')
 """

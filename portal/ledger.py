@@ -1,6 +1,6 @@
 """The folio's only writer. Lines are appended; the balance is their sum."""
 
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from portal import clock
@@ -27,6 +27,25 @@ Kind = Literal[
 # Lines that raise what the guest owes; every other kind lowers it.
 RAISES: frozenset[Kind] = frozenset({"charge", "fee", "cash_returned", "refund", "chargeback"})
 
+Item = Literal["", "lodging_tax"]
+"""What is charged for: the price itself, or what is charged beside it."""
+
+# Which rate of consumption tax a line contains. A cancellation fee makes up for what the house
+# would have earned, so it is no price of anything and out of the tax's scope: National Tax Agency,
+# No. 6253. What the plan is sold at has the rate of the day of the service.
+_NO_RATE = "select null::smallint as percent from folio"
+_UNTAXED = "select 0::smallint as percent from folio"
+_RATE_OF_PLAN = """
+    select coalesce((
+        select r.percent from consumption_tax_rates r
+        where r.tax_class = coalesce(plan.tax_class, 'standard')
+          and r.valid_from <= (folio.day at time zone f.time_zone)::date
+        order by r.valid_from desc limit 1
+    ), 0)::smallint as percent
+    from folio join facilities f on f.id = folio.facility_id
+    left join {plans} plan on plan.id = folio.plan_id
+"""
+
 
 def book(
     tx: Tx,
@@ -42,8 +61,10 @@ def book(
     dispute_id: UUID | None = None,
     form_key: UUID | None = None,
     memo: str = "",
+    item: Item = "",
 ) -> int | None:
-    """Append one line of `amount` > 0 in the smallest unit; the kind gives the sign.
+    """Append one line of `amount` > 0 in the smallest unit; the kind gives the sign. A charge
+    contains consumption tax at its plan's rate.
 
     Returns what the guest owed before it, for a caller that holds the stay's lock. None when the
     same fact (payment, refund, form) is booked already.
@@ -55,19 +76,21 @@ def book(
     if amount <= 0:
         raise ValueError("a ledger line needs a positive amount")
     table, column = ("stays", "stay_id") if stay_id else ("memberships", "membership_id")
+    day = "starts_at" if stay_id else "cast(:at as timestamptz)"
     before: int | None = tx.scalar(
         f"""
         with folio as (
             update {table} set currency = currency where id = :{column}
+            returning facility_id, plan_id, {day} as day
         ), before as (
             select coalesce(sum(amount), 0) as balance from ledger_lines where {column} = :{column}
-        ), line as (
+        ), rate as ({_rate(kind, item, table)}), line as (
             insert into ledger_lines (facility_id, {column}, kind, amount, currency, payment_id,
-                refund_id, dispute_id, form_key, memo, actor_kind, actor_id, actor_name,
-                request_id, at)
+                refund_id, dispute_id, form_key, memo, item, tax_rate, actor_kind, actor_id,
+                actor_name, request_id, at)
             values (:facility_id, :{column}, :kind, :amount, :currency, :payment_id, :refund_id,
-                :dispute_id, :form_key, :memo, :actor_kind, :actor_id, :actor_name,
-                :request_id, :at)
+                :dispute_id, :form_key, :memo, :item, (select percent from rate), :actor_kind,
+                :actor_id, :actor_name, :request_id, :at)
             on conflict do nothing
             returning id
         )
@@ -83,13 +106,56 @@ def book(
         dispute_id=dispute_id,
         form_key=form_key,
         memo=memo,
-        actor_kind=actor.kind,
-        actor_id=actor.id,
-        actor_name=actor.name,
-        request_id=request_id(),
-        at=clock.now(),
+        item=item,
+        **_by(actor),
     )
     return None if before is None else int(before)
+
+
+def take_back(tx: Tx, actor: Actor, stay_id: UUID, *, item: Item | None = None) -> None:
+    """Reverse what is charged and not reversed yet: of the whole stay, or of one item. A line for
+    each item and rate, so that what is left of each is nothing. Of a rate that was reversed by more
+    than was charged at it, the rest is charged again."""
+    tx.run(
+        """
+        with folio as (
+            update stays set currency = currency where id = :stay
+        )
+        insert into ledger_lines (facility_id, stay_id, kind, amount, currency, item, tax_rate,
+            actor_kind, actor_id, actor_name, request_id, at)
+        select l.facility_id, l.stay_id,
+            case when sum(l.amount) > 0 then 'charge_reversed' else 'charge' end, -sum(l.amount),
+            l.currency, l.item, l.tax_rate, :actor_kind, cast(:actor_id as uuid), :actor_name,
+            :request_id, :at
+        from ledger_lines l
+        where l.stay_id = :stay and l.kind in ('charge', 'charge_reversed')
+          and l.item = coalesce(cast(:item as text), l.item)
+        group by l.facility_id, l.stay_id, l.currency, l.item, l.tax_rate
+        having sum(l.amount) <> 0
+        order by l.item, l.tax_rate desc
+        """,
+        stay=stay_id,
+        item=item,
+        **_by(actor),
+    )
+
+
+def _rate(kind: Kind, item: Item, table: str) -> str:
+    if kind == "fee" or item:
+        return _UNTAXED
+    if kind not in ("charge", "charge_reversed"):
+        return _NO_RATE
+    return _RATE_OF_PLAN.format(plans="plans" if table == "stays" else "membership_plans")
+
+
+def _by(actor: Actor) -> dict[str, Any]:
+    return {
+        "actor_kind": actor.kind,
+        "actor_id": actor.id,
+        "actor_name": actor.name,
+        "request_id": request_id(),
+        "at": clock.now(),
+    }
 
 
 def is_charged(tx: Tx, membership_id: UUID, invoice_id: str | None) -> bool:

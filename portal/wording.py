@@ -157,6 +157,42 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("The steps cannot stand like this: each begins at its own hour, for 0 to 100 percent."),
     ),
+    "TAX_NUMBER_WRONG": (
+        REFUSED,
+        _l("This is no registration number: T and 13 figures, the first of which fits the others."),
+    ),
+    "LODGING_TAX_EMPTY": (
+        REFUSED,
+        _l("Write at least one line. Where nothing is taxed, that is one from 0 with the tax 0."),
+    ),
+    "LODGING_TAX_ORDER": (
+        REFUSED,
+        _l("The line from %(amount)s ends before it begins. Nothing was saved."),
+    ),
+    "LODGING_TAX_OVERLAP": (
+        REFUSED,
+        _l("Two lines say something about %(amount)s. Nothing was saved."),
+    ),
+    "LODGING_TAX_GAP": (
+        REFUSED,
+        _l("No line speaks of %(amount)s; the last one has no upper end. Nothing was saved."),
+    ),
+    # the register of guests
+    "REGISTER_FILLED": (APPLIED, _l("The register is complete. Thank you.")),
+    "REGISTER_UNCHANGED": (NOOP, _l("The register says this already.")),
+    "REGISTER_INCOMPLETE": (REFUSED, _l("Something that the law asks for is missing.")),
+    "REGISTER_NOT_NEEDED": (REFUSED, _l("The register of guests is for lodging only.")),
+    "REGISTER_MISSING": (
+        REFUSED,
+        _l("The register of guests is not filled in yet. The guest can do it on their page."),
+    ),
+    "REGISTER_OPENED": (APPLIED, _l("Your reading and its reason are recorded.")),
+    "REGISTER_EXPORTED": (APPLIED, _l("The export and its reason are recorded.")),
+    "REGISTER_DAYS_IMPOSSIBLE": (
+        REFUSED,
+        _l("Choose a first and a last day, at most a year apart."),
+    ),
+    "REASON_MISSING": (REFUSED, _l("Write the reason. It is recorded.")),
     # guests
     "GUEST_LANGUAGE_CHOSEN": (APPLIED, _l("Messages will come in this language.")),
     "GUEST_LANGUAGE_KEPT": (NOOP, _l("Messages come in this language already.")),
@@ -198,6 +234,18 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "AMOUNT_BELOW_MINIMUM": (
         REFUSED,
         _l("%(amount)s is too small for a card. Please pay it in cash at the desk."),
+    ),
+    "RECEIPT_ISSUED": (APPLIED, _l("The receipt is issued.")),
+    "RETURN_ISSUED": (APPLIED, _l("The return is issued: it states what went back.")),
+    "RECEIPT_ALREADY_ISSUED": (NOOP, _l("This document was issued already.")),
+    "RECEIPT_ISSUED_AGAIN": (APPLIED, _l("Issued again under the same number, and marked so.")),
+    "RECEIPT_NOTHING_RECEIVED": (
+        REFUSED,
+        _l("No money has arrived that no receipt states yet, so there is nothing to issue."),
+    ),
+    "RECEIPT_MORE_THAN_CHARGED": (
+        REFUSED,
+        _l("%(amount)s more has arrived than is charged. Once that is settled, issue the receipt."),
     ),
     "NOTHING_TO_REFUND": (REFUSED, _l("There is nothing left to refund.")),
     "REFUND_EXCEEDS_PAID": (REFUSED, _l("At most %(amount)s can still be refunded.")),

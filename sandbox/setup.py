@@ -23,7 +23,9 @@ PEERS = ROOT / "build" / "peers"
 PYTHON = VENV / "bin" / "python"
 LOCKS = ROOT / "requirements"
 VENDOR = ROOT / "portal" / "web" / "static" / "vendor"
+FONT = "@expo-google-fonts/noto-sans-jp/400Regular/NotoSansJP_400Regular.ttf"
 FRONT_END = {
+    "NotoSansJP-Regular.ttf": FONT,  # for documents as PDF
     "htmx.min.js": "htmx.org/dist/htmx.min.js",
     "pico.min.css": "@picocss/pico/css/pico.min.css",
 }

@@ -46,10 +46,24 @@ def test_the_story_is_told_once(local: Config) -> None:
     told_of_doors()
     told_of_the_ways_in()
     told_of_the_link(local, first["guest_in_English"])
-    counts = {table: rows_of(table) for table in ("stays", "ledger_lines", "entry_keys")}
+    told_of_papers()
+    counts = {table: rows_of(table) for table in ("stays", "ledger_lines", "entry_keys", *PAPERS)}
     assert counts["stays"] <= 80
     assert load(local) == first
     assert {table: rows_of(table) for table in counts} == counts
+
+
+PAPERS = ("documents", "guest_registers", "lodging_tax_tables")
+
+
+def told_of_papers() -> None:
+    """Receipts, an entry in the register, and lodging tax on somebody's account."""
+    assert rows_of("documents") >= 3
+    assert (rows_of("guest_registers"), rows_of("lodging_tax_tables")) == (1, 1)
+    with transaction(made("haneda-capsule")) as tx:
+        taxed = tx.scalar("select sum(amount) from ledger_lines where item = 'lodging_tax'")
+        assert taxed == 2 * 100
+        assert tx.scalar("select tax_number from facilities") is not None
 
 
 def told_of_today() -> None:

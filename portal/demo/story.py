@@ -146,6 +146,14 @@ def _haneda_today(t: Today) -> Iterator[Scene]:
         paid="card",
         note="Flight lands at 21:40.",
     )
+    yield Scene(
+        f"ueda:{day}",
+        GuestOf("上田 美咲", "ウエダ ミサキ", "misaki@guest.example", "+819034567890", "ja"),
+        "W06",
+        "premium",
+        t.at(3, 15),
+        t.at(5, 10),
+    )
 
 
 def _haneda_past(t: Today) -> Iterator[Scene]:

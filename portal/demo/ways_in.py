@@ -19,7 +19,7 @@ WAYS = {
             None,
             None,
             None,
-            ("night", "nap"),
+            ("night", "premium", "nap"),
             ("men", "women"),
         ),
         (

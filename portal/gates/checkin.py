@@ -58,6 +58,8 @@ class CheckinRequest:
     person: tuple[Mark, ...] = ()
     listed: tuple[Listed, ...] = ()
     """Entries of the blocklist that may mean the person."""
+    register_missing: bool = False
+    """The house lets nobody of lodging in without the register of guests, and it is not filled."""
 
     def digest(self) -> str:
         """SHA-256 over the facts, for the audit row."""
@@ -79,7 +81,7 @@ class Decision:
 
 def evaluate_checkin_request(request: CheckinRequest) -> Decision:
     """Allowed, or refused with the first rule that fires: entrance, plan, blocklist, hours, room;
-    and for an entry time, membership, space, money."""
+    and for an entry time, membership, space, the register, money."""
     for rule in _rules(request):
         if refusal := rule(request):
             return refusal
@@ -155,6 +157,10 @@ def _space(request: CheckinRequest) -> Decision | None:
     return None
 
 
+def _register(request: CheckinRequest) -> Decision | None:
+    return _refused(Code.REGISTER_MISSING, "register") if request.register_missing else None
+
+
 def _money(request: CheckinRequest) -> Decision | None:
     if request.balance_due <= 0:
         return None
@@ -179,6 +185,7 @@ ENTRY: tuple[Rule, ...] = (
     _window,
     _membership,
     _space,
+    _register,
     _money,
 )
 

@@ -30,6 +30,7 @@ CATCH_UP_SECONDS = 300
 WALK_INS_SECONDS = 120
 PRUNE_SECONDS = 3600
 RECONCILE_SECONDS = 3600
+PURGED_AT_ONCE = 500
 KEEP_COMPLETED = timedelta(days=30)
 
 
@@ -42,6 +43,7 @@ def scheduler(connection: Redis) -> CronScheduler:
     _every(cron, CATCH_UP_SECONDS, HOUSEKEEPING, catch_up)
     _every(cron, WALK_INS_SECONDS, HOUSEKEEPING, let_walk_ins_go)
     _every(cron, PRUNE_SECONDS, HOUSEKEEPING, prune)
+    _every(cron, PRUNE_SECONDS, HOUSEKEEPING, purge)
     _every(cron, RECONCILE_SECONDS, HOUSEKEEPING, compare)
     return cron
 
@@ -80,6 +82,21 @@ def prune() -> int:
     """Completed events older than 30 days are dead weight."""
     with at_work(), transaction(None) as tx:
         return inbox.prune(tx, KEEP_COMPLETED)
+
+
+def purge() -> int:
+    """Entries in the register of guests are gone three years after the guest has left. A batch a
+    transaction, until there is none."""
+    gone = 0
+    with at_work():
+        while batch := _purged():
+            gone += batch
+    return gone
+
+
+def _purged() -> int:
+    with transaction(None) as tx:
+        return int(tx.scalar("select purge_registers(:most)", most=PURGED_AT_ONCE))
 
 
 def compare(settle: float = SETTLES_SECONDS) -> int:

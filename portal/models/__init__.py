@@ -12,6 +12,7 @@ from portal.models.cancellation import (
 )
 from portal.models.day_close import DayClose, DayCloseLine
 from portal.models.divergence import Divergence
+from portal.models.document import Document, DocumentCopy, DocumentCounter
 from portal.models.entrance import Entrance, EntrancePlan
 from portal.models.facility import Door, Facility, Plan, Space
 from portal.models.guest import Guest
@@ -31,8 +32,10 @@ from portal.models.membership import EndObligation, Member, Membership, Membersh
 from portal.models.message import Message
 from portal.models.payment import Dispute, Payment, Refund
 from portal.models.quota import QuotaLine, QuotaMonth
+from portal.models.register import GuestRegister, RegisterReading
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
+from portal.models.tax import ConsumptionTaxRate, LodgingTaxBand, LodgingTaxTable
 
 __all__ = [
     "BillingLeg",
@@ -43,11 +46,15 @@ __all__ = [
     "CancellationTerms",
     "Checkpoint",
     "ConsumedEffect",
+    "ConsumptionTaxRate",
     "DayClose",
     "DayCloseLine",
     "DeadLetter",
     "Dispute",
     "Divergence",
+    "Document",
+    "DocumentCopy",
+    "DocumentCounter",
     "Door",
     "EndObligation",
     "Entrance",
@@ -56,10 +63,13 @@ __all__ = [
     "Facility",
     "GateAudit",
     "Guest",
+    "GuestRegister",
     "KioskSession",
     "LedgerLine",
     "LegalTransition",
     "LockCommand",
+    "LodgingTaxBand",
+    "LodgingTaxTable",
     "Member",
     "Membership",
     "MembershipPeriod",
@@ -71,6 +81,7 @@ __all__ = [
     "QuotaMonth",
     "Refund",
     "RefusalGround",
+    "RegisterReading",
     "Space",
     "Staff",
     "StaffRole",

@@ -27,6 +27,7 @@ class Facility(Base):
             " and key_alarm_minutes >= 0",
             name="minutes",
         ),
+        CheckConstraint("tax_number ~ '^T[1-9][0-9]{12}$'", name="tax_number"),
     )
 
     id: Mapped[Key]
@@ -52,6 +53,12 @@ class Facility(Base):
     """How long an ordered key may stay unconfirmed before staff are told."""
     benefits_while_past_due: Mapped[bool] = mapped_column(server_default=text("false"))
     """Members keep what their membership gives while a payment of theirs is overdue."""
+    register_required: Mapped[bool] = mapped_column(server_default=text("false"))
+    """A guest of lodging is let in once the register of guests is complete."""
+    issuer_name: Mapped[Words] = mapped_column(server_default="")
+    """Who issues its receipts, where that is not its own name."""
+    tax_number: Mapped[Words | None]
+    """Of the issuer of qualified invoices; null where it is not registered."""
     created_at: Mapped[Created]
 
     def name(self, locale: str) -> str:
@@ -123,6 +130,7 @@ class Plan(Base):
         CheckConstraint("unit in ('night', 'hour', 'visit')", name="unit"),
         CheckConstraint("kind in ('lodging', 'day_use')", name="kind"),
         CheckConstraint("unit_price >= 0 and deposit >= 0", name="amounts"),
+        CheckConstraint("tax_class in ('standard', 'reduced', 'untaxed')", name="tax_class"),
     )
 
     id: Mapped[Key]
@@ -135,6 +143,8 @@ class Plan(Base):
     unit_price: Mapped[int]
     deposit: Mapped[int] = mapped_column(server_default=text("0"))
     """Asked before arrival, in the currency's smallest unit."""
+    tax_class: Mapped[Words] = mapped_column(server_default="standard")
+    """Which rate of consumption tax its price contains, by `consumption_tax_rates` of the day."""
     members_only: Mapped[bool] = mapped_column(server_default=text("false"))
     """Booked and entered only with a membership that gives."""
     cancellation_policy_id: Mapped[Ref | None]

@@ -7,6 +7,7 @@ from sqlalchemy import (
     Identity,
     Index,
     PrimaryKeyConstraint,
+    SmallInteger,
     UniqueConstraint,
     text,
 )
@@ -55,6 +56,15 @@ class LedgerLine(Base):
             unique=True,
             postgresql_where=text("dispute_id is not null"),
         ),
+        CheckConstraint(
+            "tax_rate is null or kind in ('charge', 'charge_reversed', 'fee')"
+            " and tax_rate between 0 and 99",
+            name="tax_rate",
+        ),
+        CheckConstraint(
+            "item = '' or item = 'lodging_tax' and kind in ('charge', 'charge_reversed')",
+            name="item",
+        ),
         Index(
             "uq_ledger_lines_payment",
             "payment_id",
@@ -92,6 +102,10 @@ class LedgerLine(Base):
     form_key: Mapped[Ref | None]
     """Of the form that asked for it, where a person did: the same form books one line."""
     memo: Mapped[Words] = mapped_column(server_default="")
+    tax_rate: Mapped[int | None] = mapped_column(SmallInteger)
+    """In percent, of the consumption tax that a charge or fee contains; 0 for none."""
+    item: Mapped[Words] = mapped_column(server_default="")
+    """What is charged for, where it is not the price itself."""
     actor_kind: Mapped[Words]
     actor_id: Mapped[Ref | None]
     actor_name: Mapped[Words]

@@ -42,6 +42,7 @@ class MembershipPlan(Base):
         CheckConstraint("billing in ('card', 'desk')", name="billing"),
         CheckConstraint("monthly_quota > 0", name="quota"),
         CheckConstraint("not (sold and retired_at is not null)", name="retired"),
+        CheckConstraint("tax_class in ('standard', 'reduced', 'untaxed')", name="tax_class"),
     )
 
     id: Mapped[Key]
@@ -56,6 +57,7 @@ class MembershipPlan(Base):
     billing: Mapped[Words]
     monthly_quota: Mapped[int | None]
     """Visits in a calendar month; null for as many as one likes."""
+    tax_class: Mapped[Words] = mapped_column(server_default="standard")
     terms_ja: Mapped[Words] = mapped_column(server_default="")
     terms_en: Mapped[Words] = mapped_column(server_default="")
     terms_version: Mapped[Words]

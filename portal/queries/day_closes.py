@@ -73,10 +73,11 @@ def load(tx: Tx, close_id: UUID) -> Closed | None:
         return None
     kinds = tx.rows(
         """
-        select l.kind, count(*) as lines, sum(l.amount)::bigint as amount
+        select l.kind, l.item, count(*) as lines, sum(l.amount)::bigint as amount
         from day_close_lines c
         join ledger_lines l on l.facility_id = c.facility_id and l.id = c.line_id
-        where c.close_id = :id group by l.kind order by l.kind
+        where c.close_id = :id group by l.kind, l.item
+        order by l.kind, l.item
         """,
         id=close_id,
     )
@@ -99,7 +100,8 @@ def lines(
     """The journal in [start, end): at most so many lines after the one at `after`, oldest first."""
     return tx.rows(
         """
-        select l.id, l.at, l.kind, l.amount, l.currency, l.memo, l.actor_name,
+        select l.id, l.at, l.kind, l.item, l.amount, l.currency, l.tax_rate, l.memo,
+               l.actor_name,
                s.code as stay_code, coalesce(g.name, n.name) as guest, p.intent_id,
                f.provider_refund_id, closed.no as close_no
         from ledger_lines l

@@ -14,7 +14,8 @@ MOST_PAYMENTS = 20
 _STAY = f"""
     select s.id, s.version, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due,
            s.currency, s.departed_at, s.cancelled_at, {STEPS} as cancellation_steps,
-           {HELD} as quota_month,
+           {HELD} as quota_month, coalesce(l.kind = 'lodging', false) as lodging,
+           (select r.filled_at from guest_registers r where r.stay_id = s.id) as register_filled_at,
            s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
            p.code as space_code, p.name_ja as space_ja, p.name_en as space_en,
            l.name_ja as plan_ja, l.name_en as plan_en,
@@ -47,6 +48,8 @@ class Folio:
 
     lines: Sequence[Row]
     price: int
+    lodging_tax: int
+    """What of the price is."""
     paid: int
     returned: int
     balance: int
@@ -64,7 +67,7 @@ def stay(tx: Tx, stay_id: UUID) -> Row:
 
 def folio(tx: Tx, stay: Row) -> Folio:
     lines = tx.rows(
-        "select id, kind, amount, at from ledger_lines where stay_id = :stay order by id",
+        "select id, kind, item, amount, at from ledger_lines where stay_id = :stay order by id",
         stay=stay.id,
     )
     price = _sum(lines, "charge", "charge_reversed", "fee")
@@ -72,6 +75,7 @@ def folio(tx: Tx, stay: Row) -> Folio:
     return Folio(
         lines=lines,
         price=price,
+        lodging_tax=sum(line.amount for line in lines if line.item == "lodging_tax"),
         paid=-_sum(lines, "deposit", "payment", "cash"),
         returned=_sum(lines, "refund", "refund_reversed", "cash_returned"),
         balance=balance,

@@ -5,7 +5,9 @@ from portal.db import Row, Tx
 
 def settings(tx: Tx) -> Row:
     found = tx.row(
-        "select benefits_while_past_due from facilities where id = :id", id=tx.facility_id
+        "select benefits_while_past_due, issuer_name, tax_number, register_required"
+        " from facilities where id = :id",
+        id=tx.facility_id,
     )
     if found is None:
         raise LookupError("a house that is in use is not there")

@@ -138,22 +138,6 @@ def payment(tx: Tx, membership_id: UUID, payment_id: UUID) -> Row | None:
     )
 
 
-def receipt(tx: Tx, membership_id: UUID, payment_id: UUID) -> Row | None:
-    """What one payment of this very membership has paid for, and what of it went back since."""
-    return tx.row(
-        """
-        select p.id as payment_id, p.amount, p.currency, d.starts_at, d.ends_at, d.paid_at,
-               coalesce((select sum(r.amount) from refunds r
-                         where r.payment_id = p.id and r.state = 'succeeded'), 0)::bigint
-                   as returned
-        from payments p join membership_periods d on d.invoice_id = p.invoice_id
-        where p.id = :payment and p.membership_id = :membership and p.succeeded_at is not null
-        """,
-        payment=payment_id,
-        membership=membership_id,
-    )
-
-
 def newest_payment(tx: Tx, membership_id: UUID) -> Row | None:
     return tx.row(
         """

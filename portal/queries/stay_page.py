@@ -69,7 +69,12 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
                {STEPS} as cancellation_steps, {HELD} as quota_month,
                g.line_user_id, g.preferred_locale, f.default_locale,
                plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
+               plan.kind as plan_kind,
+               (select r.filled_at from guest_registers r where r.stay_id = s.id)
+                   as register_filled_at,
                joined.name_ja as joined_ja, joined.name_en as joined_en,
+               coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
+                         and l.item = 'lodging_tax'), 0)::bigint as lodging_tax,
                coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                          and l.kind in ('charge', 'charge_reversed', 'fee')), 0)::bigint as charged
         from stays s
@@ -87,7 +92,7 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
 def _folio(tx: Tx, stay_id: UUID) -> Folio:
     lines = tx.rows(
         """
-        select l.id, l.kind, l.amount, l.memo, l.at, l.actor_kind, l.actor_name
+        select l.id, l.kind, l.item, l.amount, l.memo, l.at, l.actor_kind, l.actor_name
         from ledger_lines l where l.stay_id = :stay order by l.at, l.id
         """,
         stay=stay_id,

@@ -27,9 +27,12 @@ GATE = f"""
     {ways_in.of_stay()}, f.time_zone, plan.kind as plan_kind, g.phone, g.email,
     g.document_mark, f.early_minutes, f.benefits_while_past_due, p.active as space_active,
     s.membership_id,
+    coalesce(f.register_required and plan.kind = 'lodging' and not exists (
+        select 1 from guest_registers r where r.stay_id = s.id), false) as register_missing,
     coalesce(plan.members_only, false) as members_only, m.state as membership_state,
     m.ends_at as membership_ends_at, m.paused as membership_paused,
-    not exists (select 1 from ledger_lines l where l.stay_id = s.id) as costs_nothing,
+    not exists (select 1 from ledger_lines l where l.stay_id = s.id and l.item = '')
+        as costs_nothing,
     exists (select 1 from payments x where x.stay_id = s.id and x.state = 'processing')
         as payment_processing,
     exists (select 1 from payments x where x.stay_id = s.id and x.state = 'unknown')

@@ -19,9 +19,15 @@ _STAY = f"""
            {ways_in.of_stay()},
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
            f.benefits_while_past_due, coalesce(plan.members_only, false) as members_only,
+           coalesce(f.register_required and plan.kind = 'lodging' and not exists (
+               select 1 from guest_registers r where r.stay_id = s.id), false) as register_missing,
+           plan.kind = 'lodging' and exists (select 1 from lodging_tax_tables) as lodging_taxed,
+           coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
+                     and l.item = 'lodging_tax'), 0) as lodging_tax,
            m.state as membership_state, m.ends_at as membership_ends_at,
            m.ended_at as membership_ended_at, m.paused as membership_paused, m.monthly_quota,
-           not exists (select 1 from ledger_lines l where l.stay_id = s.id) as costs_nothing,
+           not exists (select 1 from ledger_lines l where l.stay_id = s.id and l.item = '')
+               as costs_nothing,
            p.code as space_code, p.active as space_active, p.door_id, d.no as door_no,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id), 0) as balance,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
@@ -101,6 +107,7 @@ def checkin_request(facts: Row, now: datetime, listed: tuple[Listed, ...]) -> Ch
         lodging=facts.plan_kind != "day_use",
         person=blocklist.person(facts),
         listed=listed,
+        register_missing=facts.register_missing,
     )
 
 

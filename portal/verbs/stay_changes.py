@@ -12,7 +12,8 @@ from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import benefits, facts, keys, quota, refunds_owed
+from portal.verbs import benefits, facts, keys, lodging_taxes, quota, refunds_owed
+from portal.verbs.lodging_taxes import Lodging
 from portal.verbs.stays import LONGEST, SPACE_PERIOD
 
 CHANGEABLE = ("reserved", "admitted")
@@ -77,7 +78,7 @@ def change_times(
     was = f"{stay.starts_at.isoformat()}/{stay.ends_at.isoformat()}"
     now = f"{starts_at.isoformat()}/{ends_at.isoformat()}"
     note(tx, actor, MACHINE, stay_id, stay.state, "change_times", f"{was} → {now}")
-    _reprice(tx, actor, stay, price_change)
+    _reprice(tx, actor, stay, price_change, (starts_at, ends_at))
     told_with_the_key = stay.state == "admitted" and keys.retime(tx, actor, stay, ends_at)
     if not told_with_the_key:
         outbox.enqueue(tx, stay_id, "stay_changed", f"{stay_id}:{seen + 1}", {})
@@ -100,7 +101,7 @@ def _impossible(
         return Code.STAY_TIMES_IMPOSSIBLE
     if stay.state == "admitted" and (starts_at != stay.starts_at or ends_at <= clock.now()):
         return Code.STAY_TIMES_IMPOSSIBLE
-    if not 0 <= int(stay.charged) + price_change <= LARGEST:
+    if not 0 <= int(stay.charged) - int(stay.lodging_tax) + price_change <= LARGEST:
         return Code.PRICE_BELOW_ZERO
     return None
 
@@ -122,20 +123,26 @@ def _update(tx: Tx, stay: Row, values: dict[str, Any]) -> bool:
     return True
 
 
-def _reprice(tx: Tx, actor: Actor, stay: Row, change: int) -> None:
-    if change == 0:
-        return
-    ledger.book(
-        tx,
-        actor,
-        "charge" if change > 0 else "charge_reversed",
-        stay_id=stay.id,
-        amount=abs(change),
-        currency=stay.currency,
-        memo="times changed",
-    )
+def _reprice(
+    tx: Tx, actor: Actor, stay: Row, change: int, times: tuple[datetime, datetime]
+) -> None:
+    """The price as it was agreed, the lodging tax as it follows from it; what is over goes back."""
+    if change:
+        ledger.book(
+            tx,
+            actor,
+            "charge" if change > 0 else "charge_reversed",
+            stay_id=stay.id,
+            amount=abs(change),
+            currency=stay.currency,
+            memo="times changed",
+        )
+    if stay.lodging_taxed:
+        price = int(stay.charged) - int(stay.lodging_tax) + change
+        lodging = Lodging(stay.id, *times, price, stay.currency, stay.time_zone)
+        change += lodging_taxes.settle(tx, actor, lodging)
     owed = -(int(stay.balance) + change)
-    if owed > 0:
+    if change and owed > 0:
         refunds_owed.owe_back(tx, actor, stay.id, owed, reason="cancellation")
 
 

@@ -16,8 +16,19 @@ from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies import cancellation
 from portal.policies.stay_codes import new_code
-from portal.verbs import benefits, blocklist, facts, gate, guests, keys, quota, refunds_owed
+from portal.verbs import (
+    benefits,
+    blocklist,
+    facts,
+    gate,
+    guests,
+    keys,
+    lodging_taxes,
+    quota,
+    refunds_owed,
+)
 from portal.verbs.guests import NewGuest
+from portal.verbs.lodging_taxes import Lodging
 
 LONGEST = timedelta(days=366)
 SPACE_PERIOD = "ex_stays_space_period"
@@ -71,8 +82,7 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
         return none_left.refusal
     except IntegrityError as fault:
         return _not_inserted(tx, wanted, violated(fault), fault)
-    if wanted.price:
-        _charge(tx, actor, stay_id, wanted.price, space.currency)
+    _charge(tx, actor, stay_id, wanted, space)
     outbox.enqueue(tx, stay_id, "stay_created", str(stay_id), {})
     return Applied(Code.STAY_CREATED, to=MACHINE.initial, subject=stay_id)
 
@@ -113,9 +123,9 @@ def cancel(tx: Tx, actor: Actor, stay_id: UUID, seen: int, fee: int = 0) -> Outc
     stay = _ready(tx, stay_id, "cancelled", Code.STAY_ALREADY_CANCELLED, seen)
     if isinstance(stay, Outcome):
         return stay
-    charged = int(stay.charged)
-    if not 0 <= fee <= charged:
-        return Refused(Code.FEE_EXCEEDS_PRICE, {"amount": Money(charged, stay.currency)})
+    price = _price(stay)
+    if not 0 <= fee <= price:
+        return Refused(Code.FEE_EXCEEDS_PRICE, {"amount": Money(price, stay.currency)})
     return _cancel(tx, actor, stay, fee)
 
 
@@ -133,7 +143,7 @@ def cancel_as_agreed(
     terms = cancellation.steps_of(stay.cancellation_steps)
     if not terms:
         return Refused(Code.CANCELLATION_AT_DESK)
-    due = cancellation.consequence(terms, int(stay.charged), stay.starts_at, now)
+    due = cancellation.consequence(terms, _price(stay), stay.starts_at, now)
     if (due.fee, due.returns_quota) != (fee, returns):
         return Refused(Code.CANCELLATION_CHANGED, {"amount": Money(due.fee, stay.currency)})
     return _cancel(tx, actor, stay, due.fee)
@@ -241,7 +251,8 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
                plan.kind as plan_kind, {ways_in.facts("cast(:plan as uuid)")}, (
                    select t.id from cancellation_terms t
                    where t.policy_id = plan.cancellation_policy_id order by t.version desc limit 1
-               ) as terms_id
+               ) as terms_id,
+               plan.kind = 'lodging' and exists (select 1 from lodging_tax_tables) as lodging_taxed
         from spaces s join facilities f on f.id = s.facility_id
         join doors d on d.id = s.door_id
         left join entrances e on e.id = d.entrance_id
@@ -337,6 +348,11 @@ def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityErro
     raise fault
 
 
+def _price(stay: Row) -> int:
+    """What a fee is a part of: the lodging tax is the town's, and goes back with the night."""
+    return int(stay.charged) - int(stay.lodging_tax)
+
+
 def _cancel(tx: Tx, actor: Actor, stay: Row, fee: int) -> Outcome:
     if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
         return _changed(tx, stay.id)
@@ -354,15 +370,19 @@ def _cancel(tx: Tx, actor: Actor, stay: Row, fee: int) -> Outcome:
     return Applied(Code.STAY_CANCELLED, to="cancelled", subject=stay.id)
 
 
-def _charge(tx: Tx, actor: Actor, stay_id: UUID, price: int, currency: str) -> None:
-    ledger.book(tx, actor, "charge", stay_id=stay_id, amount=price, currency=currency)
+def _charge(tx: Tx, actor: Actor, stay_id: UUID, wanted: NewStay, space: Row) -> None:
+    """The price as it was agreed, and the lodging tax that follows from it."""
+    price, currency = wanted.price, space.currency
+    if price:
+        ledger.book(tx, actor, "charge", stay_id=stay_id, amount=price, currency=currency)
+    if space.lodging_taxed:
+        times = wanted.starts_at, wanted.ends_at
+        lodging_taxes.settle(tx, actor, Lodging(stay_id, *times, price, currency, space.time_zone))
 
 
 def _settle_cancelled(tx: Tx, actor: Actor, stay: Row, charged: int, fee: int) -> None:
     if charged:
-        ledger.book(
-            tx, actor, "charge_reversed", stay_id=stay.id, amount=charged, currency=stay.currency
-        )
+        ledger.take_back(tx, actor, stay.id)
     if fee:
         ledger.book(tx, actor, "fee", stay_id=stay.id, amount=fee, currency=stay.currency)
     owed = -(int(stay.balance) - charged + fee)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from portal.db import Row
 from portal.lazy import _l, _lp
 from portal.web.locale import money
 
@@ -34,6 +35,14 @@ QUOTA_LINES: Mapping[str, Any] = {
     "moved_here": _l("Moved here from another month"),
     "moved_away": _l("Moved to another month"),
 }
+
+LODGING_TAX = {"charge": _l("Lodging tax"), "charge_reversed": _l("Lodging tax taken back")}
+
+
+def entry(line: Row) -> str:
+    """A line of an account: the lodging tax by its own name."""
+    return said(LODGING_TAX if line.item == "lodging_tax" else LEDGER, line.kind)
+
 
 PURPOSES: Mapping[str, Any] = {
     "walk_in": _l("Walk-in"),
@@ -264,6 +273,7 @@ def table() -> dict[str, Any]:
         "ledger_name": partial(said, LEDGER),
         "dispute_name": partial(said, DISPUTES),
         "dispute_page": dispute_page,
+        "ledger_entry": entry,
         "purpose_name": partial(said, PURPOSES),
         "quota_line": partial(said, QUOTA_LINES),
         "refund_reason": partial(said, REFUND_REASONS),

@@ -142,7 +142,10 @@ class Catalogue:
 
 
 # Of these columns a row has exactly one: the first, where a test names none of them.
-ONE_OF = {"ledger_lines": (("stay_id", "membership_id"),)}
+ONE_OF = {
+    **dict.fromkeys(("ledger_lines", "documents"), (("stay_id", "membership_id"),)),
+    "register_readings": (("stay_id", "first_day"),),
+}
 
 
 class Rows:

@@ -263,6 +263,7 @@ DEFINERS = {
     "obligations_to_prove",
     "payment_by_intent",
     "payments_to_read",
+    "purge_registers",
     "staff_facilities",
     "stay_by_token",
     "subscriptions_to_read",

@@ -500,7 +500,18 @@ def _insert(house: UUID, table: str, values: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["transitions", "ledger_lines", "gate_audits", "consumed_effects"]
+    "table",
+    [
+        "transitions",
+        "ledger_lines",
+        "gate_audits",
+        "consumed_effects",
+        "documents",
+        "document_copies",
+        "lodging_tax_tables",
+        "lodging_tax_bands",
+        "register_readings",
+    ],
 )
 @pytest.mark.parametrize("statement", ["update {} set facility_id = facility_id", "delete from {}"])
 def test_history_is_append_only(

@@ -128,9 +128,16 @@ _BOOKS = """
         union all select concat_ws(' ', 'dispute', status, amount, refundable) from disputes
         union all select concat_ws(' ', 'key', k.state, d.device_id)
         from entry_keys k join doors d on d.id = k.door_id
-        union all select concat_ws(' ', 'house', slug, benefits_while_past_due) from facilities
+        union all select concat_ws(' ', 'house', slug, benefits_while_past_due, issuer_name,
+            tax_number, register_required) from facilities
         union all select concat_ws(' ', 'close', c.no, c.cash_in, c.counted, c.taken, c.lines, (
             select count(*) from day_close_lines l where l.close_id = c.id)) from day_closes c
+        union all select concat_ws(' ', 'register', contact, version) from guest_registers
+        union all select concat_ws(' ', 'reading', kind, reason, rows_read) from register_readings
+        union all select concat_ws(' ', 'document', kind, number, amount, (
+            select count(*) from document_copies c where c.document_id = d.id)) from documents d
+        union all select concat_ws(' ', 'lodging tax', t.valid_from, b.min_price, b.amount)
+        from lodging_tax_tables t join lodging_tax_bands b on b.table_id = t.id
         union all select concat_ws(' ', 'door', device_id, online, battery) from doors
         -- A session that was lost with its answer is opened anew, and the old one runs out.
         union all (select distinct concat_ws(' ', 'tablet', s.state, k.ended_at is null)

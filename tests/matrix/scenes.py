@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import time, timedelta
+from datetime import date, time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,19 +15,24 @@ from portal.db import transaction
 from portal.models import Plan
 from portal.outcome import Applied, Refused
 from portal.policies.cancellation import Step
+from portal.policies.lodging_tax import Band
 from portal.policies.membership_end import Reason
+from portal.policies.register import Entry
 from portal.verbs import (
     blocklist,
     cancellation_policies,
     cash,
     day_close,
+    documents,
     entrances,
     guests,
     kiosk,
+    lodging_taxes,
     membership_plans,
     memberships,
     payments,
     refunds,
+    registers,
     stay_changes,
     stays,
 )
@@ -41,6 +46,9 @@ from tests.outside import STRIPE_KEY, receive, work
 PRICE = 6000
 HOUR = timedelta(hours=1)
 HANAKO = "Uhanako"
+LONG_AGO = date(2002, 10, 1)
+ENTRY = Entry("山田 花子", "東京都大田区1-1", "+819012345678", lives_abroad=False)
+BANDS = (Band(1000, 9999, 100), Band(10_000, None, 200))
 TERMS = membership_plans.Terms(
     "月会員", "Monthly", 9800, "month", "desk", None, "館内では静かに。", "Keep quiet.", "2026-11"
 )
@@ -100,6 +108,55 @@ def a_new_stay(stage: Stage) -> Given:
             price=PRICE,
         ),
     }
+
+
+def a_new_stay_with_lodging_tax(stage: Stage) -> Given:
+    """The same form in a house that has a table, for a plan that is lodging."""
+    stage.do(lodging_taxes.write_table, LONG_AGO, BANDS, uuid4())
+    given = a_new_stay(stage)
+    return given | {"wanted": replace(given["wanted"], plan_id=lodging(stage))}
+
+
+def lodging(stage: Stage) -> UUID:
+    """A plan that is lodging."""
+    house = stage.cast.tokyo.id
+    with stage.cast.transaction(house) as tx:
+        return tx.add(
+            Plan,
+            facility_id=house,
+            code="night",
+            name_ja="宿泊",
+            name_en="Overnight",
+            kind="lodging",
+            unit="night",
+            unit_price=PRICE,
+        )
+
+
+def a_lodging_stay(stage: Stage) -> Given:
+    """Its guest is to fill in the register."""
+    stay = stage.cast.book(price=0, plan=None)
+    with stage.cast.transaction(stage.cast.tokyo.id) as tx:
+        tx.run("update stays set plan_id = :plan where id = :id", plan=lodging(stage), id=stay.id)
+    stage.work()
+    return stage.given(stay)
+
+
+def a_register(stage: Stage) -> Given:
+    given = a_lodging_stay(stage)
+    stage.do(registers.fill, given["stay"], ENTRY)
+    return given
+
+
+def an_old_register(stage: Stage) -> Given:
+    """Of a guest who left more than three years ago."""
+    given = a_register(stage)
+    stage.owner.run("update guest_registers set filled_at = now() - interval '4 years'")
+    stage.owner.run(
+        "update stays set starts_at = starts_at - interval '4 years',"
+        " ends_at = ends_at - interval '4 years'"
+    )
+    return given
 
 
 def a_new_stay_of_a_member(stage: Stage) -> Given:
@@ -273,6 +330,12 @@ def a_new_visit(stage: Stage) -> Given:
     given = a_new_stay_of_a_member(stage)
     stage.owner.run("update memberships set monthly_quota = 1")
     return given | {"other": stage.cast.tokyo.spaces["A02"]}
+
+
+def a_receipt(stage: Stage) -> Given:
+    stay = paid_in_cash(stage)
+    made = stage.do(documents.issue, documents.Folio(stay_id=stay.id), HANAKO, uuid4())
+    return stage.given(stay, document=made.subject)
 
 
 def a_no_show(stage: Stage) -> Given:

@@ -284,6 +284,7 @@ requests = some.builds(
     space_quarantined=some.booleans(),
     space_occupied=some.booleans(),
     withheld=some.sampled_from([None, Code.MEMBERS_ONLY_PLAN, Code.MEMBERSHIP_PAUSED]),
+    register_missing=some.booleans(),
 )
 
 
@@ -305,6 +306,7 @@ def test_the_gate_opens_exactly_when_nothing_stands_against_it(request: CheckinR
         and request.space_active
         and not request.space_occupied
         and not request.space_quarantined
+        and not request.register_missing
         and request.balance_due <= 0
     )
     assert evaluate_checkin_request(request).allowed == wanted

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,8 +12,18 @@ from werkzeug.exceptions import HTTPException
 
 from portal import clock
 from portal.outcome import Applied
+from portal.policies.lodging_tax import Band
+from portal.policies.register import Entry
 from portal.queries import day_closes
-from portal.verbs import blocklist, day_close, entrances, memberships
+from portal.verbs import (
+    blocklist,
+    day_close,
+    documents,
+    entrances,
+    lodging_taxes,
+    memberships,
+    registers,
+)
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague, HouseOf, Joined
 from tests.outside import Owner
@@ -103,6 +113,15 @@ class World:
         note = f"note of {guest['name']}"
         paid = cast.book(house, guest, space=spaces[0], price=10_000, note=note)
         self.front.paid(paid)
+        with cast.transaction(house.id) as tx:
+            tx.run("update plans set kind = 'lodging'")
+            tx.run("update stays set plan_id = (select id from plans limit 1)")
+            entry = Entry(guest["name"], "x", guest["email"], lives_abroad=False)
+            registers.fill(tx, cast.sato.actor, paid.id, entry)
+            bands = [Band(10_000, None, 100)]
+            lodging_taxes.write_table(tx, cast.sato.actor, date(2026, 1, 1), bands, uuid4())
+            folio = documents.Folio(stay_id=paid.id)
+            documents.issue(tx, cast.sato.actor, folio, guest["name"], uuid4())
         inside = cast.book(house, guest, space=spaces[1], price=0, note=note)
         self.front.admitted(inside)
         return [paid, inside]

@@ -43,20 +43,6 @@ def card(token: str, payment_id: UUID) -> AnyResponse | str:
     return cards.page(payment, back=url_for(".back", token=token), token=token, plan=name)
 
 
-@blueprint.get("/receipt/<uuid:payment_id>")
-@access.member
-def receipt(token: str, payment_id: UUID) -> str:
-    membership_id = access.visit().subject_id
-    with answer.reading() as tx:
-        paid = members.receipt(tx, membership_id, payment_id)
-        membership = members.head(tx, membership_id)
-    if paid is None:
-        abort(404)
-    return render_template(
-        "guest/membership/receipt.html", token=token, receipt=paid, membership=membership
-    )
-
-
 @blueprint.get("/return")
 @access.member
 def back(token: str) -> AnyResponse | str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from portal.db import Row
 from portal.lazy import _l
 
 ENTRIES: Mapping[str, Any] = {
@@ -15,6 +16,11 @@ ENTRIES: Mapping[str, Any] = {
     "cash_returned": _l("Returned in cash"),
     "refund": _l("Returned to your card"),
     "refund_reversed": _l("Return to your card failed"),
+}
+
+LODGING_TAX: Mapping[str, Any] = {
+    "charge": _l("Lodging tax"),
+    "charge_reversed": _l("Lodging tax taken back"),
 }
 
 PURPOSES: Mapping[str, Any] = {
@@ -47,8 +53,9 @@ DECLINES: Mapping[str, Any] = {
 DECLINED = _l("Your bank declined this card.")
 
 
-def entry(kind: str) -> str:
-    return str(ENTRIES[kind])
+def entry(line: Row) -> str:
+    """The lodging tax by its own name."""
+    return str((LODGING_TAX if line.item == "lodging_tax" else ENTRIES)[line.kind])
 
 
 def purpose(key: str) -> str:

@@ -1,13 +1,23 @@
 """Every act of the matrix. A new area joins with a module of its own."""
 
 from tests.matrix.act import Act
-from tests.matrix.acts import differences, doors, house, kiosk, memberships, money, stays
+from tests.matrix.acts import (
+    differences,
+    documents,
+    doors,
+    house,
+    kiosk,
+    memberships,
+    money,
+    stays,
+)
 
 ACTS: tuple[Act, ...] = (
     *stays.ACTS,
     *money.ACTS,
     *doors.ACTS,
     *memberships.ACTS,
+    *documents.ACTS,
     *house.ACTS,
     *differences.ACTS,
     *kiosk.ACTS,

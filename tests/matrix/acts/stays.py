@@ -46,6 +46,12 @@ ACTS = (
         lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
     ),
     Act(
+        "stays.create with lodging tax",
+        scenes.a_new_stay_with_lodging_tax,
+        lambda do: do.form(stays.create, do["wanted"]),
+        lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
+    ),
+    Act(
         "stays.create of a member",
         scenes.a_new_stay_of_a_member,
         lambda do: do.form(stays.create, do["wanted"]),

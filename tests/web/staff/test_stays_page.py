@@ -23,10 +23,12 @@ def url(stay: Booked) -> str:
 
 
 def acts(page, stay: Booked) -> set[str]:
-    """The acts that the page offers, forms and links alike."""
+    """The acts that the page offers, forms and links alike. Receipts and register have
+    pages of their own."""
     found = {form.get("action", "") for form in page.iter("form")}
     found |= {link.get("href", "") for link in page.iter("a")}
-    return {act.rsplit("/", 1)[1] for act in found if act.startswith(f"{url(stay)}/")}
+    acts = {act.rsplit("/", 1)[1] for act in found if act.startswith(f"{url(stay)}/")}
+    return acts - {"receipts", "register"}
 
 
 def verb(cast: Cast, what, stay: Booked, *args) -> None:

@@ -1,0 +1,44 @@
+"""Receipts and returns of one account, as pages show them."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from portal.db import Row, Tx
+
+_SHOWN = """
+    d.id, d.number, d.kind, d.stay_id, d.membership_id, d.day, d.addressee, d.amount, d.currency,
+    d.issued_at, d.stated,
+    (select count(*) from document_copies c where c.document_id = d.id) as copies
+"""
+
+
+def of_stay(tx: Tx, stay_id: UUID) -> Sequence[Row]:
+    """In the order of their numbers."""
+    return _of(tx, "stay_id", stay_id)
+
+
+def of_membership(tx: Tx, membership_id: UUID) -> Sequence[Row]:
+    return _of(tx, "membership_id", membership_id)
+
+
+def unstated(tx: Tx, column: str, folio_id: UUID) -> int:
+    """What has arrived, less what has gone back, and stands on no document yet. Smallest unit."""
+    found = tx.scalar(
+        f"""
+        select coalesce(-sum(l.amount), 0) from ledger_lines l
+        where l.{column} = :id and l.kind not in ('charge', 'charge_reversed', 'fee')
+          and l.id > coalesce((select max(d.upto) from documents d where d.{column} = :id), 0)
+        """,
+        id=folio_id,
+    )
+    return int(found)
+
+
+def one(tx: Tx, document_id: UUID) -> Row | None:
+    return tx.row(f"select {_SHOWN} from documents d where d.id = :id", id=document_id)
+
+
+def _of(tx: Tx, column: str, folio_id: UUID) -> Sequence[Row]:
+    return tx.rows(
+        f"select {_SHOWN} from documents d where d.{column} = :id order by d.number", id=folio_id
+    )
