@@ -103,7 +103,9 @@ HANEDA = HouseOf(
     ),
     plans=(
         PlanOf("night", "スタンダード宿泊", "Overnight", "lodging", "night", 4800, 1000),
-        PlanOf("premium", "プレミアムカプセル", "Premium capsule", "lodging", "night", 13_200, 2000),
+        PlanOf(
+            "premium", "プレミアムカプセル", "Premium capsule", "lodging", "night", 13_200, 2000
+        ),
         PlanOf("nap", "ショートステイ", "Short stay", "day_use", "hour", 900),
         PlanOf(
             "member-booth",

@@ -15,6 +15,7 @@ _STAY = f"""
     select s.id, s.version, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due,
            s.currency, s.departed_at, s.cancelled_at, {STEPS} as cancellation_steps,
            {HELD} as quota_month, coalesce(l.kind = 'lodging', false) as lodging,
+           f.register_required,
            (select r.filled_at from guest_registers r where r.stay_id = s.id) as register_filled_at,
            s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
            p.code as space_code, p.name_ja as space_ja, p.name_en as space_en,

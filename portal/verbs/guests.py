@@ -51,6 +51,15 @@ def marks(guest: NewGuest) -> tuple[blocklist.Mark, ...]:
     return blocklist.marks([guest.name, guest.kana], guest.phone, guest.email, seen)
 
 
+def known_by(tx: Tx, guest_id: UUID, document: str) -> None:
+    """A document's number, as its fingerprint: the blocklist is asked by it from now on."""
+    tx.run(
+        "update guests set document_mark = :mark where id = :id",
+        mark=document_mark(document),
+        id=guest_id,
+    )
+
+
 def document_mark(number: str | None) -> str | None:
     """What is kept of a document's number; None where none was shown."""
     plain = blocklist.document_number(number or "")

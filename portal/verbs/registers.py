@@ -10,6 +10,7 @@ from portal.log import request_id
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.policies import register
 from portal.policies.register import Entry
+from portal.verbs import guests
 
 OPEN = ("reserved", "admitted")
 SEALED = ("name", "address", "nationality", "passport", "occupation")
@@ -49,6 +50,8 @@ def fill(tx: Tx, actor: Actor, stay_id: UUID, entry: Entry) -> Outcome:
         **{name: _closed(_plain(entry)[name]) for name in SEALED},
         **_by(tx, actor),
     )
+    if passport := _plain(entry)["passport"]:
+        guests.known_by(tx, stay.guest_id, passport)
     return Applied(Code.REGISTER_FILLED, to="filled", subject=stay_id)
 
 
@@ -111,7 +114,7 @@ def unsealed(row: Row) -> dict[str, str]:
 def _stay(tx: Tx, stay_id: UUID) -> Row | None:
     return tx.row(
         """
-        select s.state, coalesce(p.kind = 'lodging', false) as lodging
+        select s.state, s.guest_id, coalesce(p.kind = 'lodging', false) as lodging
         from stays s left join plans p on p.id = s.plan_id
         where s.id = :id for no key update of s
         """,

@@ -4,6 +4,7 @@ the same, in every state of it and by everybody, and changes nothing."""
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
@@ -13,9 +14,11 @@ from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
+from portal import clock
 from portal.jobs import house
 from portal.outcome import Applied
-from portal.verbs import cash, disputes, memberships, payments, stays
+from portal.policies.register import Entry
+from portal.verbs import cash, disputes, memberships, payments, registers, stays
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague
 from tests.figures import Figure
@@ -73,9 +76,17 @@ class Scene:
             "reserved": self.stay(),
             "admitted": self.stay(stays.admit, space="A02"),
             "owing": self.stay(price=6000, space="A03"),
+            "registered": self.registered(),
         }
         found = {state: stay.id for state, stay in made.items()}
         return Rows("/staff/stays/", "stay_id", "stays", found)
+
+    def registered(self) -> Booked:
+        stay = self.stay(plan="night", starts_at=clock.now() + timedelta(days=2))
+        entry = Entry("山田 花子", "東京都大田区1-1", "+819012345678", lives_abroad=False)
+        with self.cast.transaction(self.cast.tokyo.id) as tx:
+            registers.fill(tx, self.cast.sato.actor, stay.id, entry)
+        return stay
 
     def paid_and_cancelled(self) -> Booked:
         stay = self.stay(price=6000)

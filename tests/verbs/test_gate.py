@@ -9,7 +9,8 @@ from flask import Flask
 
 from portal import clock
 from portal.outcome import Applied, Code, Outcome, Refused
-from portal.verbs import blocklist, entrances, events, stays
+from portal.policies.register import Entry
+from portal.verbs import blocklist, entrances, events, registers, stays
 from portal.verbs.guests import NewGuest
 from portal.verbs.stays import NewStay
 from sandbox.watch import statements
@@ -206,6 +207,17 @@ def test_lodging_is_refused_on_a_ground_of_the_law_alone(
     added(cast, email=cast.hanako["email"], name="", refusal_ground_id=lawful, ground="賭博")
     assert do(cast, stays.admit, other.id, 1) == Refused(Code.GUEST_BLOCKED)
     assert audits(owner)[-1][5:8] == ("賭博", "賭博その他の違法行為", False)
+
+
+def test_a_passport_of_the_register_is_known_at_the_door(cast: Cast, owner: Owner) -> None:
+    """Written down before arrival, it refuses as one that was shown at the desk does."""
+    lawful = ground(cast)
+    added(cast, name="", document="AB 123-4567", refusal_ground_id=lawful)
+    stay = cast.book(price=0, plan="night", guest=cast.emma)
+    entry = Entry("Emma Smith", "1 High St", "emma@x.example", True, "UK", "ab1234567")
+    assert isinstance(do(cast, registers.fill, stay.id, entry), Applied)
+    assert do(cast, stays.admit, stay.id, 1) == Refused(Code.GUEST_BLOCKED)
+    assert "1234567" not in str(owner.rows("select * from guests"))
 
 
 def test_a_document_that_was_shown_is_known_again(cast: Cast, owner: Owner) -> None:

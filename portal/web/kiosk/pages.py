@@ -44,7 +44,7 @@ TOLD = {
     Code.PAYMENT_UNKNOWN, Code.SPACE_TAKEN, Code.SPACE_QUARANTINED, Code.ENTRANCE_CLOSED,
     Code.ENTRANCE_FULL, Code.WALK_IN_NOT_ALLOWED, Code.PLAN_NOT_IN_CONFIG, Code.MEMBERS_ONLY_PLAN,
     Code.KIOSK_NOTHING_FOUND, Code.FORM_EXPIRED, Code.NOT_FOUND, Code.AMOUNT_BELOW_MINIMUM,
-    Code.BILLING_UNAVAILABLE,
+    Code.BILLING_UNAVAILABLE, Code.REGISTER_MISSING,
 }  # fmt: skip
 
 
@@ -255,21 +255,28 @@ def _stay_page(held: Row) -> str:
         stay.state, stay.key_state, stay.key_starts_at, stay.key_ends_at, clock.now()
     )
     due = folio.balance > 0 and stay.state == "reserved"
+    unregistered = (
+        stay.state == "reserved"
+        and stay.lodging
+        and stay.register_required
+        and stay.register_filled_at is None
+    )
     link = links.guest_link(held)
     return _page(
         "stay",
         # Whoever pays on their phone does not touch the tablet meanwhile.
-        after=240 if due else 120 if face == "preparing" else 60,
+        after=240 if due or unregistered else 120 if face == "preparing" else 60,
         stay=stay,
         version=held.version,
         folio=folio,
         due=due,
+        unregistered=unregistered,
         too_small=below_card_minimum(Money(max(folio.balance, 0), stay.currency)),
         under_way=under_way,
         face=face,
         pin=seal.unseal(stay.pin_sealed) if face == "shown" else None,
         qr=links.qr(link, scale=6),
-        polls=due or face == "preparing",
+        polls=due or unregistered or face == "preparing",
     )
 
 

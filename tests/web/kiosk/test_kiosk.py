@@ -11,7 +11,8 @@ from werkzeug.test import TestResponse
 from portal import clock
 from portal.db import SYSTEM
 from portal.jobs import walk_ins
-from portal.verbs import keys, payment_answers, stays
+from portal.policies.register import Entry
+from portal.verbs import facilities, keys, payment_answers, registers, stays
 from portal.web.extensions import limiter
 from sandbox.watch import statements
 from tests.cast import Booked, Cast
@@ -199,6 +200,26 @@ def test_a_stay_of_another_entrance_or_house_is_not_found(cast: Cast, tablet: Fl
         assert find(tablet, here, stay, cast, "0123").status_code == 422
     assert tablet.get("/e/none").status_code == 404
     assert tablet.get(f"/e/{uuid4().hex[:20]}/stay").status_code == 404
+
+
+def test_a_register_that_is_missing_is_filled_in_on_the_guests_phone(
+    cast: Cast, tablet: FlaskClient, lang: str
+) -> None:
+    way = entrance(cast)
+    stay = cast.book(price=0, plan="night", guest=cast.emma)
+    with cast.transaction(cast.tokyo.id) as tx:
+        facilities.require_register(tx, SYSTEM, True)
+    find(tablet, way, stay, cast, "0123")
+    crafted = form_data(look(tablet, f"{way}/stay"), f"{way}/end")
+    page = words(main_of(look(tablet, f"{way}/stay", lang)))
+    assert {"ja": "宿泊者名簿", "en": "register of guests"}[lang] in page
+    said = tablet.post(f"{way}/check-in", data={**crafted, "version": "1"})
+    assert code(said, tablet) == "REGISTER_MISSING"
+    entry = Entry("Emma Smith", "1 High St", "emma@x.example", True, "UK", "AB1234567")
+    with cast.transaction(cast.tokyo.id) as tx:
+        registers.fill(tx, SYSTEM, stay.id, entry)
+    done = send(tablet, f"{way}/stay", f"{way}/check-in")
+    assert code(done, tablet) == "STAY_ADMITTED"
 
 
 def test_guesses_are_few(cast: Cast, tablet: FlaskClient) -> None:

@@ -17,6 +17,8 @@ from tests.web.audit import by_id
 from tests.web.staff.desk import NOON, admitted, at, has_form, look, pay, row, text
 from tests.web.staff.houses import FrontDesk
 
+IN_HOUSE = {"check-out", "times", "move", "key", "link"}
+
 
 def url(stay: Booked) -> str:
     return f"/staff/stays/{stay.id}"
@@ -41,7 +43,7 @@ def verb(cast: Cast, what, stay: Booked, *args) -> None:
 def test_a_reserved_stay(cast: Cast, lang: str) -> None:
     stay = cast.book(plan="night", deposit_due=2000, note="<b>上段</b>希望")
     page = look(cast.signed_in(cast.sato, locale=lang), url(stay), lang)
-    assert acts(page, stay) == {"check-in", "times", "move", "no-show", "cancel", "cash"}
+    assert acts(page, stay) == {"check-in", "times", "move", "no-show", "cancel", "cash", "link"}
     seen = text(page)
     assert "山田 花子" in seen
     assert row(cast, stay).code in seen
@@ -58,16 +60,16 @@ def test_a_reserved_stay(cast: Cast, lang: str) -> None:
 def test_in_house_left_cancelled_and_missed(cast: Cast, lang: str) -> None:
     client = cast.signed_in(cast.sato, locale=lang)
     stay = admitted(cast, space="A01")
-    assert acts(look(client, url(stay), lang), stay) == {"check-out", "times", "move", "key"}
+    assert acts(look(client, url(stay), lang), stay) == IN_HOUSE
     verb(cast, stays.depart, stay)
-    assert acts(look(client, url(stay), lang), stay) == set()
+    assert acts(look(client, url(stay), lang), stay) == {"link"}
     missed = cast.book(space="A02", starts_at=datetime.now(UTC) - timedelta(hours=1))
     verb(cast, stays.mark_no_show, missed)
-    assert acts(look(client, url(missed), lang), missed) == {"reinstate", "cancel", "cash"}
+    assert acts(look(client, url(missed), lang), missed) == {"reinstate", "cancel", "cash", "link"}
     pay(cast, missed, 6000)
     verb(cast, stays.cancel, missed, 1000)
     page = look(client, url(missed), lang)
-    assert acts(page, missed) == {"cash-back"}
+    assert acts(page, missed) == {"cash-back", "link"}
     assert "5,000" in text(page)
 
 
