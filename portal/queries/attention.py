@@ -148,7 +148,7 @@ class Attention:
 
 
 def look(tx: Tx, now: datetime) -> Attention:
-    """Fourteen statements, whatever waits."""
+    """Fifteen statements, whatever waits."""
     return Attention(
         listed=_listed(tx),
         broken_keys=_broken_keys(tx, now),

@@ -13,6 +13,7 @@ from portal.jobs import catch_up
 from portal.jobs.reconcile import reconcile
 from portal.outcome import Applied, Code
 from portal.verbs import (
+    disputes,
     doors,
     payment_answers,
     payments,
@@ -184,6 +185,25 @@ def _refund_at_the_provider(scene: Scene) -> None:
     scene.owner.run("update payments set next_read_at = now()")
 
 
+def _disputed(scene: Scene) -> None:
+    """The guest's bank has taken the payment back, and we have not heard of it."""
+    scene.paid()
+    intent = scene.owner.one("select intent_id from payments")
+    scene.stripe.post("disputes", payment_intent=intent)
+
+
+def _ask_about_disputes(scene: Scene) -> str:
+    payment = scene.owner.one("select id from payments")
+    return disputes.ask(scene.desk, scene.cast.sato.actor, payment).code
+
+
+def _until_decided(scene: Scene) -> None:
+    """It waits for a person as long as the bank has not decided."""
+    ((dispute,),) = [scene.stripe.get("objects")["dispute"]]
+    scene.stripe.post(f"disputes/{dispute['id']}/close", status="lost")
+    assert _ask_about_disputes(scene) == Code.DISPUTE_RECORDED
+
+
 def _worker_reads(scene: Scene) -> str:
     work(scene.house, "payments")
     due = scene.owner.one("select next_read_at is not null from payments")
@@ -303,6 +323,7 @@ def _person_decides(scene: Scene) -> None:
 
 POST, GET = "POST", "GET"
 INTENTS, INTENT = "^/v1/payment_intents$", "^/v1/payment_intents/pi_[^/]+$"
+DISPUTES = "^/v1/disputes$"
 REFUNDS, REFUND = "^/v1/refunds$", "^/v1/refunds/re_[^/]+$"
 
 OPERATIONS = (
@@ -398,6 +419,22 @@ OPERATIONS = (
     Operation(
         "payments.intents_since",
         (GET, INTENTS),
+        Scene.paid,
+        _compare,
+        read("unread", "read"),
+        _compared_in_the_end,
+    ),
+    Operation(
+        "payments.disputes_of",
+        (GET, DISPUTES),
+        _disputed,
+        _ask_about_disputes,
+        read(Code.BILLING_UNAVAILABLE, Code.DISPUTE_RECORDED),
+        _until_decided,
+    ),
+    Operation(
+        "payments.disputes_since",
+        (GET, DISPUTES),
         Scene.paid,
         _compare,
         read("unread", "read"),

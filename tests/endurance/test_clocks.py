@@ -118,6 +118,8 @@ RECKONED_BY_OUR_CLOCK = {
     ("verbs/message_differences.py", "_has"): SPAN,
     ("verbs/keys.py", "reissue"): OF_THE_STAY,
     ("verbs/stay_changes.py", "_impossible"): OF_THE_STAY,
+    ("verbs/blocklist.py", "add"): "the last day of an entry, as its house lives it",
+    ("verbs/stays.py", "cancel_as_agreed"): OF_THE_STAY,
     ("verbs/stays.py", "mark_no_show"): OF_THE_STAY,
     ("verbs/stays.py", "reinstate"): OF_THE_STAY,
 }

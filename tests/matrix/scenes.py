@@ -47,6 +47,7 @@ PRICE = 6000
 HOUR = timedelta(hours=1)
 HANAKO = "Uhanako"
 LONG_AGO = date(2002, 10, 1)
+ABROAD = Entry("Emma Smith", "1 High St, Leeds", "emma@x.example", True, "UK", "AB1234567")
 ENTRY = Entry("山田 花子", "東京都大田区1-1", "+819012345678", lives_abroad=False)
 BANDS = (Band(1000, 9999, 100), Band(10_000, None, 200))
 TERMS = membership_plans.Terms(
@@ -140,6 +141,14 @@ def a_lodging_stay(stage: Stage) -> Given:
         tx.run("update stays set plan_id = :plan where id = :id", plan=lodging(stage), id=stay.id)
     stage.work()
     return stage.given(stay)
+
+
+def a_listed_guest_of_lodging(stage: Stage) -> Given:
+    """On the blocklist without a ground of the law: let in, and staff are told."""
+    given = a_lodging_stay(stage)
+    name = stage.cast.hanako["name"]
+    stage.do(blocklist.add, blocklist.NewEntry(form_key=uuid4(), ground="暴れた", name=name))
+    return given
 
 
 def a_register(stage: Stage) -> Given:

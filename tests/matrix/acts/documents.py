@@ -41,7 +41,7 @@ ACTS = (
         lodging_taxes.write_table, "day", "bands", "form"),
     form("facilities.require_register", scenes.a_house_of_managers, facilities.require_register,
          "wish"),
-    form("registers.fill", scenes.with_a_form(scenes.a_lodging_stay, entry=scenes.ENTRY),
+    form("registers.fill", scenes.with_a_form(scenes.a_lodging_stay, entry=scenes.ABROAD),
          registers.fill, "stay", "entry"),
     form("registers.fill, a correction", scenes.with_a_form(
         scenes.a_register, entry=replace(scenes.ENTRY, contact="hanako@guest.example")),

@@ -67,6 +67,7 @@ ACTS = (
     button("stays.cancel a visit", scenes.a_visit, stays.cancel),
     other_times("of a visit, to another month", scenes.a_visit),
     button("stays.admit a member", scenes.a_member_at_the_door, stays.admit),
+    button("stays.admit though listed", scenes.a_listed_guest_of_lodging, stays.admit),
     button("stays.admit", scenes.a_stay_ready_to_admit, stays.admit),
     button("stays.depart", IN_HOUSE, stays.depart),
     button("stays.cancel", PAID, stays.cancel, fee=1000),

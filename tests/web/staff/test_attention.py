@@ -20,7 +20,7 @@ from tests.web.audit import form_data
 from tests.web.staff.houses import FrontDesk, notice, page, send, shown
 
 PAGE = "/staff/attention"
-BUDGET = 17
+BUDGET = 18
 
 
 @pytest.fixture
