@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -77,18 +78,35 @@ def history(known: list[Migration]) -> list[str]:
 
 
 def released(known: list[Migration], record: Path) -> list[str]:
-    """The released ids, in their order, are the beginning of the history."""
+    """The released ids, in their order, are the beginning of the history, and say what they did."""
     if not record.exists():
-        return [f"{RELEASED} is missing: one released revision id a line, oldest first"]
-    ids = re.findall(r"^\s*([^#\s]+)", record.read_text(), re.MULTILINE)
+        return [f"{RELEASED} is missing: a released revision id and its digest a line"]
+    lines = re.findall(r"^\s*([^#\s]+)[ \t]*(\S*)", record.read_text(), re.MULTILINE)
+    ids = [revision for revision, _ in lines]
     parents = {m.revision: m.parents for m in known}
-    found = []
+    found = changed(known, dict(lines))
     for before, revision in zip([None, *ids], ids, strict=False):
         if revision not in parents:
             found.append(f"released migration {revision} is gone; databases out there stand on it")
         elif parents[revision] != ((before,) if before else ()):
             found.append(f"released migration {revision} no longer follows {before or 'nothing'}")
     return found
+
+
+def changed(known: list[Migration], digests: dict[str, str]) -> list[str]:
+    """A database that stands on it has run it as it was: a change reaches no such house."""
+    return [
+        f"released migration {m.revision} was changed; write a new one ({digest(m)} is its digest)"
+        for m in known
+        if m.revision in digests and digests[m.revision] != digest(m)
+    ]
+
+
+def digest(migration: Migration) -> str:
+    """Over the migration and the statements in SQL that it runs, which bear its number."""
+    statements = migration.path.parent.parent / "sql"
+    files = [migration.path, *sorted(statements.glob(f"{migration.revision}_*.sql"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def names(known: list[Migration], revision: str) -> str:
