@@ -24,6 +24,15 @@ Kind = Literal[
     "chargeback_reversed",
 ]
 
+# Money that came or went; every other kind is a price. In the order in which people read them.
+CASH: tuple[Kind, ...] = ("cash", "cash_returned")
+RECEIVED: tuple[Kind, ...] = ("deposit", "payment", "cash")
+GIVEN_BACK: tuple[Kind, ...] = (
+    *("cash_returned", "refund", "refund_reversed"),
+    *("chargeback", "chargeback_reversed"),
+)
+MONEY: tuple[Kind, ...] = (*RECEIVED, *GIVEN_BACK)
+
 # Lines that raise what the guest owes; every other kind lowers it.
 RAISES: frozenset[Kind] = frozenset({"charge", "fee", "cash_returned", "refund", "chargeback"})
 

@@ -1,13 +1,16 @@
 """Words for every code, state and event, in both languages."""
 
 import re
+from typing import get_args
 
 import pytest
 from flask_babel import force_locale
 
-from portal import wording
+from portal import ledger, wording
 from portal.machines import MACHINES
 from portal.outcome import Code, Standing
+from portal.web import words
+from portal.web.guest import words as guest_words
 from portal.web.people import ROLES
 
 JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -22,6 +25,13 @@ def speaking(request, app):
 
 def is_in(locale: str, text: str) -> bool:
     return bool(JAPANESE.search(text)) == (locale == "ja")
+
+
+def test_every_kind_of_line_has_words_for_guests_and_for_staff():
+    """A kind without them would break the page of whoever has such a line."""
+    kinds = set(get_args(ledger.Kind))
+    assert set(words.LEDGER) == set(guest_words.ENTRIES) == kinds
+    assert set(ledger.MONEY) == kinds - {"charge", "charge_reversed", "fee"}
 
 
 def test_codes_and_messages_are_the_same_set():

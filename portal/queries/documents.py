@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from portal import ledger
 from portal.db import Row, Tx
 
 _SHOWN = """
@@ -26,10 +27,11 @@ def unstated(tx: Tx, column: str, folio_id: UUID) -> int:
     found = tx.scalar(
         f"""
         select coalesce(-sum(l.amount), 0) from ledger_lines l
-        where l.{column} = :id and l.kind not in ('charge', 'charge_reversed', 'fee')
+        where l.{column} = :id and l.kind = any(:money)
           and l.id > coalesce((select max(d.upto) from documents d where d.{column} = :id), 0)
         """,
         id=folio_id,
+        money=list(ledger.MONEY),
     )
     return int(found)
 

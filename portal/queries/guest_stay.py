@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from portal import ledger
 from portal.db import Row, Tx
 from portal.models.cancellation import STEPS
 from portal.models.quota import HELD
@@ -77,8 +78,8 @@ def folio(tx: Tx, stay: Row) -> Folio:
         lines=lines,
         price=price,
         lodging_tax=sum(line.amount for line in lines if line.item == "lodging_tax"),
-        paid=-_sum(lines, "deposit", "payment", "cash"),
-        returned=_sum(lines, "refund", "refund_reversed", "cash_returned"),
+        paid=-_sum(lines, *ledger.RECEIVED),
+        returned=_sum(lines, *ledger.GIVEN_BACK),
         balance=balance,
         deposit=pricing.deposit_open(stay.deposit_due, price, balance),
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from portal import ledger
 from portal.db import Row, Tx
 from portal.queries import keyset
 from portal.queries.keyset import BEGINNING, Cursor, Page
@@ -29,12 +30,6 @@ FROM = """
     left join members r on r.id = m.member_id
     left join guests n on n.id = r.guest_id
 """
-
-# Kinds of the folio that are money coming or going, not prices.
-MONEY = (
-    *("deposit", "payment", "cash", "cash_returned"),
-    *("refund", "refund_reversed", "chargeback", "chargeback_reversed"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +116,7 @@ def of_day(tx: Tx, start: datetime, end: datetime) -> Sequence[Row]:
         """,
         start=start,
         end=end,
-        money=list(MONEY),
+        money=list(ledger.MONEY),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from portal import ledger
 from portal.db import Row, Tx
 from portal.models.cancellation import STEPS
 from portal.models.quota import HELD
@@ -103,19 +104,22 @@ def _folio(tx: Tx, stay_id: UUID) -> Folio:
     return Folio(
         lines=lines,
         charged=total("charge", "charge_reversed", "fee"),
-        paid=-total("deposit", "payment", "cash", "cash_returned", "refund", "refund_reversed"),
-        cash_held=-total("cash", "cash_returned"),
+        paid=-total(*ledger.MONEY),
+        cash_held=-total(*ledger.CASH),
         balance=sum(line.amount for line in lines),
     )
 
 
 def _payments(tx: Tx, stay_id: UUID) -> Sequence[Row]:
-    """`refundable`: what is left; a refund on its way is spent already, a failed one is not."""
+    """`refundable`: what is left; a refund on its way is spent already, a failed one is not, and of
+    what a bank has taken back nothing is left."""
     return tx.rows(
         """
         select p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code,
                p.intent_id, p.created_at, p.succeeded_at,
-               case when p.state in ('succeeded', 'refund_owed') then p.amount - coalesce((
+               case when p.state in ('succeeded', 'refund_owed') and not exists (
+                   select 1 from disputes d where d.payment_id = p.id and not d.refundable
+               ) then p.amount - coalesce((
                    select sum(r.amount) from refunds r
                    where r.payment_id = p.id and r.state <> 'failed'), 0)
                else 0 end::bigint as refundable

@@ -1,13 +1,14 @@
 """The verbs of receipts: issued for money that arrived, and issued again."""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from portal import clock
+from portal import clock, ledger
 from portal.db import Actor, Row, Tx
 from portal.log import request_id
 from portal.models import Document
@@ -15,18 +16,6 @@ from portal.money import Money
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.policies import tax
 from portal.policies.tax import Part
-
-MONEY = {
-    "deposit": "card",
-    "payment": "card",
-    "refund": "card",
-    "refund_reversed": "card",
-    "chargeback": "card",
-    "chargeback_reversed": "card",
-    "cash": "cash",
-    "cash_returned": "cash",
-}
-"""Lines of money, by how it moved. Every other line is a charge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +48,11 @@ class Account:
 
     @property
     def received(self) -> int:
-        return -sum(int(line.amount) for line in self.lines if line.kind in MONEY)
+        return -sum(int(line.amount) for line in self.lines if line.kind in ledger.MONEY)
 
     @property
     def charges(self) -> list[Part]:
-        return [_charge(line) for line in self.lines if line.kind not in MONEY]
+        return [_charge(line) for line in self.lines if line.kind not in ledger.MONEY]
 
     @property
     def new(self) -> list[Row]:
@@ -227,10 +216,10 @@ SUBJECT = ("code", "plan_ja", "plan_en", "space_ja", "space_en")
 
 
 def _stated(account: Account, parts: list[Part]) -> dict[str, Any]:
-    subject, money = account.subject, [line for line in account.new if line.kind in MONEY]
-    moved: dict[str, int] = {}
+    subject, money = account.subject, [line for line in account.new if line.kind in ledger.MONEY]
+    moved: defaultdict[str, int] = defaultdict(int)
     for line in money:
-        moved[MONEY[line.kind]] = moved.get(MONEY[line.kind], 0) - line.amount
+        moved["cash" if line.kind in ledger.CASH else "card"] -= line.amount
     return {
         "issuer": {name: getattr(subject, name) for name in ISSUER},
         "subject": {name: getattr(subject, name) for name in SUBJECT}

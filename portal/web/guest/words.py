@@ -5,6 +5,7 @@ from typing import Any
 
 from portal.db import Row
 from portal.lazy import _l
+from portal.web.words import LODGING_TAX
 
 ENTRIES: Mapping[str, Any] = {
     "charge": _l("Price"),
@@ -16,11 +17,8 @@ ENTRIES: Mapping[str, Any] = {
     "cash_returned": _l("Returned in cash"),
     "refund": _l("Returned to your card"),
     "refund_reversed": _l("Return to your card failed"),
-}
-
-LODGING_TAX: Mapping[str, Any] = {
-    "charge": _l("Lodging tax"),
-    "charge_reversed": _l("Lodging tax taken back"),
+    "chargeback": _l("Taken back by your card's bank"),
+    "chargeback_reversed": _l("Given back by your card's bank"),
 }
 
 PURPOSES: Mapping[str, Any] = {

@@ -11,7 +11,8 @@ from werkzeug.test import TestResponse
 
 from portal import clock, seal
 from portal.db import SYSTEM
-from portal.verbs import cash, keys, stay_changes, stays
+from portal.edges.payments.port import Dispute
+from portal.verbs import cash, disputes, keys, stay_changes, stays
 from sandbox.watch import statements
 from tests.cast import Booked
 from tests.web.audit import audit, by_id, form_data, main_of, words
@@ -120,6 +121,32 @@ def test_every_entry_can_be_opened(shop: Shop, client: FlaskClient, lang: str) -
     details = next(main_of(page).iter("details"))
     assert ("Paid in cash" if lang == "en" else "現金払い") in words(details)
     assert "-" in words(details)
+
+
+@pytest.mark.parametrize("status", ["needs_response", "won"])
+def test_what_the_bank_took_is_told_and_adds_up(
+    shop: Shop, client: FlaskClient, lang: str, status: str
+) -> None:
+    """And once it is given back, the stay is paid again."""
+    booked = shop.cast.book()
+    payment = shop.open_payment(booked)
+    shop.tell(booked, payment, "succeeded")
+    for word in ("needs_response", status):
+        told = Dispute(
+            "du_1", word, 6000, "JPY", "pi_1", word == "won", "fraudulent", None, False, clock.now()
+        )  # fmt: skip
+        with shop.cast.transaction(booked.facility_id) as tx:
+            disputes.hear(tx, payment, told)
+    page = read(client, booked.token, lang)
+    details = words(next(main_of(page).iter("details")))
+    assert {"ja": "カード会社による回収", "en": "Taken back by your card's bank"}[lang] in details
+    back = {"ja": "カード会社からの返還", "en": "Given back by your card's bank"}[lang]
+    assert (back in details) == (status == "won")
+    due = {"ja": "￥6,000をカードで支払う", "en": "Pay ¥6,000 by card"}[lang]
+    assert (due in buttons(page)) == (status != "won")
+    returned = {"ja": "返金済み", "en": "Given back"}[lang]
+    facts = [words(one) for one in main_of(page).iter("dt")]
+    assert (returned in facts) == (status != "won"), "price, paid and given back add up"
 
 
 def test_cash_over_is_handed_out_at_the_desk(shop: Shop, client: FlaskClient, lang: str) -> None:
