@@ -2,6 +2,7 @@
 still open that a close should wait for."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -29,15 +30,23 @@ DIGEST = """
         E'\\n' order by l.id), ''), 'UTF8')), 'hex')
 """
 
-SUMS = f"""
+SUMS = """
     coalesce(-sum(l.amount) filter (where l.kind = 'cash'), 0)::bigint as cash_in,
     coalesce(sum(l.amount) filter (where l.kind = 'cash_returned'), 0)::bigint as cash_out,
     coalesce(-sum(l.amount) filter (where l.kind in ('deposit', 'payment',
              'refund_reversed', 'chargeback_reversed')), 0)::bigint as card_in,
     coalesce(sum(l.amount) filter (where l.kind in ('refund', 'chargeback')), 0)::bigint
-        as card_out,
-    count(*)::int as lines, {DIGEST} as lines_digest
+        as card_out
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Lines that no close has, as they were read at one moment."""
+
+    figures: Figures
+    lines: Sequence[int]
+    digest: str
 
 
 def last_close(tx: Tx) -> Row | None:
@@ -52,20 +61,33 @@ def last_close(tx: Tx) -> Row | None:
 
 def unsealed(tx: Tx, last: Row | None, opening: int) -> Figures:
     """What the lines add up to that no close has. `opening` is what the drawer began with."""
-    found = tx.row(f"select {SUMS} from ledger_lines l where {_NOT_YET}", since=_since(last))
-    if found is None:
-        raise LookupError("a sum without a row")
-    return Figures(opening, *found)
+    found = tx.rows(f"select {SUMS} from ledger_lines l where {_NOT_YET}", since=_since(last))
+    return Figures(opening, *found[0])
 
 
-def take(tx: Tx, last: Row | None, close_id: UUID) -> None:
-    """Make them lines of this close. The caller holds the house, so that no other close does."""
-    tx.run(
+def batch(tx: Tx, last: Row | None, opening: int) -> Batch:
+    """The same, with the lines themselves: only these are to be sealed. One statement, since what
+    is booked meanwhile would be seen by the next."""
+    found = tx.rows(
         f"""
-        insert into day_close_lines (facility_id, line_id, close_id)
-        select l.facility_id, l.id, :close from ledger_lines l where {_NOT_YET}
+        select {SUMS}, coalesce(array_agg(l.id), '{{}}') as lines, {DIGEST} as digest
+        from ledger_lines l where {_NOT_YET}
         """,
         since=_since(last),
+    )
+    *sums, lines, digest = found[0]
+    return Batch(Figures(opening, *sums), lines, digest)
+
+
+def take(tx: Tx, close_id: UUID, lines: Sequence[int]) -> None:
+    """Make them lines of this close. The caller holds the house, so that no other close does."""
+    tx.run(
+        """
+        insert into day_close_lines (facility_id, line_id, close_id)
+        select :facility, unnest(cast(:lines as bigint[])), :close
+        """,
+        facility=tx.facility_id,
+        lines=list(lines),
         close=close_id,
     )
 

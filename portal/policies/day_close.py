@@ -38,8 +38,6 @@ class Figures:
     cash_out: int
     card_in: int
     card_out: int
-    lines: int
-    lines_digest: str
 
     @property
     def cash_moved(self) -> int:

@@ -1,12 +1,13 @@
 """The day's close: the drawer is counted beside the folios, and the day's lines are sealed."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from portal import clock, journal
 from portal.db import Actor, Row, Tx
+from portal.journal import Batch
 from portal.log import request_id
 from portal.models import DayClose
 from portal.money import LARGEST, Money
@@ -45,13 +46,13 @@ def close(tx: Tx, actor: Actor, count: Count) -> Outcome:
     if said := _not_this_day(tx, count, last, clock.local_day(now, house.time_zone)):
         return said
     opening = last.kept if last else count.opening
-    figures = journal.unsealed(tx, last, opening)
+    batch = journal.batch(tx, last, opening)
     matters = len(journal.open_matters(tx, last, now))
-    if code := _unfit(count, figures, matters):
-        return Refused(code, {"amount": Money(figures.expected, house.currency)})
+    if code := _unfit(count, batch.figures, matters):
+        return Refused(code, {"amount": Money(batch.figures.expected, house.currency)})
 
-    close_id = _insert(tx, actor, count, last, figures, house.currency, now)
-    journal.take(tx, last, close_id)
+    close_id = _insert(tx, actor, count, last, batch, house.currency, now)
+    journal.take(tx, close_id, batch.lines)
     return Applied(Code.DAY_CLOSED, to="closed", subject=close_id)
 
 
@@ -85,7 +86,7 @@ def _insert(
     actor: Actor,
     count: Count,
     last: Row | None,
-    figures: Figures,
+    batch: Batch,
     currency: str,
     now: datetime,
 ) -> UUID:
@@ -94,23 +95,18 @@ def _insert(
         "day": count.day,
         "closed_at": now,
         "currency": currency,
-        "opening": figures.opening,
-        "cash_in": figures.cash_in,
-        "cash_out": figures.cash_out,
-        "card_in": figures.card_in,
-        "card_out": figures.card_out,
+        **asdict(batch.figures),
         "counted": count.counted,
         "taken": count.taken,
         "left_open": count.left_open,
         "reason": count.reason,
-        "lines": figures.lines,
-        "lines_digest": figures.lines_digest,
+        "lines": len(batch.lines),
+        "lines_digest": batch.digest,
         "actor_kind": actor.kind,
         "actor_name": actor.name,
     }
     return tx.add(
         DayClose,
-        id=uuid4(),
         facility_id=tx.facility_id,
         form_key=count.form_key,
         actor_id=actor.id,

@@ -130,6 +130,31 @@ def closed_beside(cast: Cast, app: Flask) -> Any:
     return look(cast, said).close
 
 
+def test_what_is_booked_while_a_day_is_closed_is_the_next_closes(
+    cast: Cast, app: Flask, later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the adding up and the sealing: what was added up is what is sealed."""
+    stay = cast.book(space="A02", price=2500)
+    paid_in_cash(cast)
+    adding_up = journal.open_matters
+
+    def and_meanwhile(*args: Any) -> Any:
+        monkeypatch.undo()
+        at_once(app, lambda: do(cast, cash.take, stay.id, 2500, uuid4()))
+        return adding_up(*args)
+
+    seen = count(cast)
+    monkeypatch.setattr(journal, "open_matters", and_meanwhile)
+    said = close(cast, seen)
+    assert isinstance(said, Applied), said
+    assert said.subject is not None
+    first = look(cast, said.subject)
+    assert (first.close.cash_in, first.close.lines) == (6000, 3)
+    assert (first.whole, first.lines_whole) == (True, True)
+    later(days=1)
+    assert look(cast, closed(cast)).close.cash_in == 2500
+
+
 def test_a_difference_needs_its_reason(cast: Cast) -> None:
     paid_in_cash(cast)
     said = close(cast, count(cast, counted=5900))
