@@ -1,20 +1,16 @@
 """The day's close: what is still open, the drawer, the closes before; and the journal as a file."""
 
-import csv
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from io import StringIO
 from typing import Any
 from uuid import UUID
 
 from flask import (
     Blueprint,
-    Response,
     abort,
     redirect,
     render_template,
     request,
-    stream_with_context,
     url_for,
 )
 from flask_babel import gettext
@@ -26,7 +22,7 @@ from portal.lazy import _l
 from portal.outcome import Applied, Code, Noop
 from portal.queries import day_closes as queries
 from portal.verbs import day_close
-from portal.web import access, answer, forms, lists, words
+from portal.web import access, answer, forms, lists, sheet, words
 
 blueprint = Blueprint("day_closes", __name__, url_prefix="/staff/day-close")
 
@@ -109,11 +105,7 @@ def journal() -> AnyResponse:
     zone = access.facility().time_zone
     start, end = clock.day_bounds(first, zone)[0], clock.day_bounds(last, zone)[1]
     name = f"journal-{access.facility().slug}-{first}-{last}.csv"
-    return Response(
-        stream_with_context(_written(start, end)),
-        mimetype="text/csv",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return sheet.download(name, _heads(), _batches(start, end))
 
 
 def _page(typed: CloseForm | None = None) -> str:
@@ -151,15 +143,13 @@ def _day(text: str | None) -> date | None:
 # The journal as a file ---------------------------------------------------------------------------
 
 
-def _written(start: datetime, end: datetime) -> Iterator[bytes]:
-    """In batches, each its own short transaction: a slow reader holds nothing open."""
-    yield "\ufeff".encode()  # by which spreadsheets know UTF-8
-    yield _as_csv([_heads()])
+def _batches(start: datetime, end: datetime) -> Iterator[list[list[Any]]]:
+    """Each its own short transaction: a slow reader holds nothing open."""
     after = (start, 0)
     while True:
         with answer.reading() as tx:
             lines = queries.lines(tx, start, end, after, IN_A_BATCH)
-        yield _as_csv([_cells(line) for line in lines])
+        yield [_cells(line) for line in lines]
         if len(lines) < IN_A_BATCH:
             return
         after = (lines[-1].at, lines[-1].id)
@@ -200,16 +190,3 @@ def _cells(line: Row) -> list[Any]:
         line.actor_name,
         line.close_no or "",
     ]
-
-
-def _as_csv(rows: list[list[Any]]) -> bytes:
-    held = StringIO()
-    csv.writer(held).writerows([_harmless(cell) for cell in row] for row in rows)
-    return held.getvalue().encode()
-
-
-def _harmless(cell: Any) -> Any:
-    """A spreadsheet takes a text with such a beginning for a formula."""
-    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{cell}"
-    return cell

@@ -143,7 +143,7 @@ def _file(first: date, last: date) -> Response:
     return sheet.download(
         f"register-{first}-{last}.csv",
         [*headings, *(str(words) for words in FIELDS.values())],
-        (_row(row) for row in rows),
+        [[_row(row) for row in rows]],
     )
 
 
