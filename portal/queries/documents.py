@@ -13,13 +13,11 @@ _SHOWN = """
 """
 
 
-def of_stay(tx: Tx, stay_id: UUID) -> Sequence[Row]:
-    """In the order of their numbers."""
-    return _of(tx, "stay_id", stay_id)
-
-
-def of_membership(tx: Tx, membership_id: UUID) -> Sequence[Row]:
-    return _of(tx, "membership_id", membership_id)
+def of(tx: Tx, column: str, folio_id: UUID) -> Sequence[Row]:
+    """In the order of their numbers. `column`: which account `folio_id` is of."""
+    return tx.rows(
+        f"select {_SHOWN} from documents d where d.{column} = :id order by d.number", id=folio_id
+    )
 
 
 def unstated(tx: Tx, column: str, folio_id: UUID) -> int:
@@ -38,9 +36,3 @@ def unstated(tx: Tx, column: str, folio_id: UUID) -> int:
 
 def one(tx: Tx, document_id: UUID) -> Row | None:
     return tx.row(f"select {_SHOWN} from documents d where d.id = :id", id=document_id)
-
-
-def _of(tx: Tx, column: str, folio_id: UUID) -> Sequence[Row]:
-    return tx.rows(
-        f"select {_SHOWN} from documents d where d.{column} = :id order by d.number", id=folio_id
-    )

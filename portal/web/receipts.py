@@ -1,22 +1,25 @@
 """Receipts, the same wherever they are asked for: the account's documents, one more, one of them as
-it is printed. A place is a blueprint with the endpoints index, issue, show, download and again."""
+it is printed. `pages` makes the blueprint of one place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from flask import Response, abort, render_template, url_for
+from flask import Blueprint, Response, abort, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from portal.db import Row
 from portal.lazy import _l
 from portal.outcome import Applied, Noop, Outcome
-from portal.queries import documents
+from portal.queries import documents as listed
+from portal.verbs import documents
 from portal.verbs.documents import Folio
 from portal.web import answer, forms, paper
 
 LONGEST_ADDRESSEE = 300
+
+View = Callable[..., Any]
 
 
 class AddresseeForm(forms.MakeForm):
@@ -34,11 +37,11 @@ class AddresseeForm(forms.MakeForm):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`at`: the parts of its address. `layout`: whose pages these are. `back`: where one came
-    from."""
+    """`name`: of its blueprint. `at`: the parts of its address. `layout`: whose pages these are.
+    `back`: where one came from."""
 
     folio: Folio
-    endpoints: str
+    name: str
     at: Mapping[str, Any]
     layout: str
     back: str
@@ -46,13 +49,59 @@ class Place:
     currency: str
 
     def url(self, endpoint: str, **more: Any) -> str:
-        return url_for(f"{self.endpoints}.{endpoint}", **self.at, **more)
+        return url_for(f"{self.name}.{endpoint}", **self.at, **more)
 
 
-def index(place: Place, form: AddresseeForm | None = None) -> str:
+def pages(
+    name: str,
+    prefix: str,
+    who: Callable[[View], View],
+    place: Callable[..., Place],
+    *,
+    as_often: Callable[[View], View] = lambda view: view,
+) -> Blueprint:
+    """The pages of `place`, which is made of the parts of the address. `who` may use them, and
+    `as_often` limits how often a PDF is written."""
+    blueprint = Blueprint(name, __name__, url_prefix=prefix)
+
+    @blueprint.get("")
+    @who
+    def index(**at: Any) -> str:
+        return _index(place(**at))
+
+    @blueprint.post("")
+    @who
+    def issue(**at: Any) -> AnyResponse | str:
+        here, form = place(**at), AddresseeForm()
+        if not form.validate():
+            return answer.form_again(_index(here, form))
+        return _issued(here, answer.act(documents.issue, here.folio, *form.typed()), form)
+
+    @blueprint.get("/<uuid:document_id>")
+    @who
+    def show(document_id: UUID, **at: Any) -> str:
+        return _show(place(**at), document_id)
+
+    @blueprint.get("/<uuid:document_id>/pdf")
+    @as_often
+    @who
+    def download(document_id: UUID, **at: Any) -> Response:
+        return paper.as_pdf(_document(place(**at), document_id))
+
+    @blueprint.post("/<uuid:document_id>/again")
+    @who
+    def again(document_id: UUID, **at: Any) -> AnyResponse:
+        here, key = place(**at), _asked_again()
+        said = answer.act(documents.issue_again, document_id, key, here.folio)
+        return answer.respond(said, to=here.url("show", document_id=document_id))
+
+    return blueprint
+
+
+def _index(place: Place, form: AddresseeForm | None = None) -> str:
     with answer.reading() as tx:
-        made = _of(place)(tx, place.folio.id)
-        left = documents.unstated(tx, place.folio.column, place.folio.id)
+        made = listed.of(tx, place.folio.column, place.folio.id)
+        left = listed.unstated(tx, place.folio.column, place.folio.id)
     form = form or AddresseeForm(formdata=None, data={"addressee": _last(made, place.guest)})
     return render_template(
         "receipts/index.html",
@@ -64,14 +113,14 @@ def index(place: Place, form: AddresseeForm | None = None) -> str:
     )
 
 
-def issued(place: Place, said: Outcome, form: AddresseeForm) -> AnyResponse:
+def _issued(place: Place, said: Outcome, form: AddresseeForm) -> AnyResponse:
     """To the paper, once there is one."""
     if isinstance(said, Applied | Noop) and said.subject:
         return answer.respond(said, to=place.url("show", document_id=said.subject))
-    return answer.respond(said, to=place.url("index"), again=lambda: index(place, form))
+    return answer.respond(said, to=place.url("index"), again=lambda: _index(place, form))
 
 
-def show(place: Place, document_id: UUID) -> str:
+def _show(place: Place, document_id: UUID) -> str:
     document = _document(place, document_id)
     return render_template(
         "receipts/paper.html",
@@ -83,11 +132,7 @@ def show(place: Place, document_id: UUID) -> str:
     )
 
 
-def download(place: Place, document_id: UUID) -> Response:
-    return paper.as_pdf(_document(place, document_id))
-
-
-def asked_again() -> UUID:
+def _asked_again() -> UUID:
     """The key of the form that asks for a document once more."""
     form = forms.MakeForm()
     if not form.validate():
@@ -96,14 +141,10 @@ def asked_again() -> UUID:
     return key
 
 
-def _of(place: Place) -> Any:
-    return documents.of_stay if place.folio.stay_id else documents.of_membership
-
-
 def _document(place: Place, document_id: UUID) -> Row:
     """One of this very account; another's does not exist."""
     with answer.reading() as tx:
-        found = documents.one(tx, document_id)
+        found = listed.one(tx, document_id)
     if found is None or getattr(found, place.folio.column) != place.folio.id:
         abort(404)
     return found

@@ -13,6 +13,7 @@ from portal.db import SYSTEM
 from portal.outcome import Code
 from portal.verbs import cash, documents, facilities, stays
 from portal.verbs.documents import Folio
+from portal.web.extensions import limiter
 from tests.cast import Booked, Cast
 from tests.web.audit import audit, form_data, main_of, words
 
@@ -212,3 +213,14 @@ def test_a_manager_names_the_issuer(cast: Cast) -> None:
         kept = tx.row("select issuer_name, tax_number from facilities")
     assert tuple(kept) == ("株式会社門番", "T7123456789012")
     assert cast.signed_in(cast.sato).post(url, data=typed).status_code == 403
+
+
+def test_whoever_holds_a_link_has_few_pdfs_a_minute_and_the_desk_as_many_as_it_prints(
+    cast: Cast, client: FlaskClient, stay: Booked, who: str
+) -> None:
+    with cast.app.app_context():
+        limiter.reset()
+    paid(cast, stay)
+    paper = issue(client, place(stay, who), "山田")
+    said = [client.get(f"{paper}/pdf").status_code for _ in range(32)]
+    assert said == [200] * 30 + [429 if who == "guest" else 200] * 2

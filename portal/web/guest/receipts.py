@@ -1,65 +1,35 @@
-"""Receipts of a stay, for the guest who holds its link."""
+"""Receipts of a stay, for the guest who holds its link; and what is the same for a member's."""
 
-from uuid import UUID
+from flask import url_for
 
-from flask import Blueprint, Response, url_for
-from werkzeug.wrappers import Response as AnyResponse
-
-from portal.verbs import documents
 from portal.verbs.documents import Folio
-from portal.web import access, answer, receipts
+from portal.web import access, receipts
 from portal.web.extensions import limiter
 from portal.web.guest.limits import guesses
-from portal.web.receipts import AddresseeForm, Place
+from portal.web.receipts import Place
 
-blueprint = Blueprint("guest_receipts", __name__, url_prefix="/g/<token>/receipt")
-guesses(blueprint)
-
-
-@blueprint.get("")
-@access.guest
-def index(token: str) -> str:
-    return receipts.index(_place(token))
+SLOWLY = limiter.limit("30 per minute")
 
 
-@blueprint.post("")
-@access.guest
-def issue(token: str) -> AnyResponse | str:
-    place, form = _place(token), AddresseeForm()
-    if not form.validate():
-        return answer.form_again(receipts.index(place, form))
-    return receipts.issued(place, answer.act(documents.issue, place.folio, *form.typed()), form)
-
-
-@blueprint.get("/<uuid:document_id>")
-@access.guest
-def show(token: str, document_id: UUID) -> str:
-    return receipts.show(_place(token), document_id)
-
-
-@blueprint.get("/<uuid:document_id>/pdf")
-@limiter.limit("30 per minute")
-@access.guest
-def download(token: str, document_id: UUID) -> Response:
-    return receipts.download(_place(token), document_id)
-
-
-@blueprint.post("/<uuid:document_id>/again")
-@access.guest
-def again(token: str, document_id: UUID) -> AnyResponse:
-    place, key = _place(token), receipts.asked_again()
-    said = answer.act(documents.issue_again, document_id, key, place.folio)
-    return answer.respond(said, to=place.url("show", document_id=document_id))
+def place_of(folio: Folio, name: str, token: str, back: str) -> Place:
+    """Of whoever holds the link."""
+    return Place(
+        folio=folio,
+        name=name,
+        at={"token": token},
+        layout="guest/base.html",
+        back=back,
+        guest=access.visit().actor.name,
+        currency=access.facility().currency,
+    )
 
 
 def _place(token: str) -> Place:
-    visit = access.visit()
-    return Place(
-        folio=Folio(stay_id=visit.subject_id),
-        endpoints="guest_receipts",
-        at={"token": token},
-        layout="guest/base.html",
-        back=url_for("guest.stay", token=token),
-        guest=visit.actor.name,
-        currency=access.facility().currency,
-    )
+    folio = Folio(stay_id=access.visit().subject_id)
+    return place_of(folio, "guest_receipts", token, url_for("guest.stay", token=token))
+
+
+blueprint = receipts.pages(
+    "guest_receipts", "/g/<token>/receipt", access.guest, _place, as_often=SLOWLY
+)
+guesses(blueprint)
