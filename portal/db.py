@@ -154,6 +154,12 @@ class Tx:
         )
         return cast(UUID, self.scalar(made, **values))
 
+    def made_by(self, kind: type[Base], form_key: UUID) -> UUID | None:
+        """The row that this form has made already: a form makes one thing, however often it is
+        sent."""
+        found = f"select id from {kind.__tablename__} where form_key = :key"
+        return cast("UUID | None", self.scalar(found, key=form_key))
+
     def ring(self, kind: Kind) -> None:
         """Tell a worker once this transaction has committed; nothing is rung on a roll-back."""
         self.rings.add(kind)

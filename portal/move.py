@@ -179,6 +179,21 @@ def standing(tx: Tx, machine: Machine, subject_id: UUID) -> Standing:
     return Standing(machine.name, row.state, row.version, row.at, row.actor_name)
 
 
+def row_standing(tx: Tx, subject: str, subject_id: UUID, state: str, version: int) -> Standing:
+    """The same of what has no machine, as its row is held."""
+    last = tx.row(
+        """
+        select at, actor_name from transitions
+        where machine = :subject and subject_id = :id order by at desc, id desc limit 1
+        """,
+        subject=subject,
+        id=subject_id,
+    )
+    if last is None:
+        return Standing(subject, state, version)
+    return Standing(subject, state, version, last.at, last.actor_name)
+
+
 def _record(tx: Tx, machine: str, actor: Actor, verb: str) -> dict[str, Any]:
     return {
         "record_facility": tx.facility_id,

@@ -43,7 +43,7 @@ class NewEntry:
 
 def add(tx: Tx, actor: Actor, wanted: NewEntry) -> Outcome:
     """→ listed. Holds at the gate at once, for stays that are booked already as well."""
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(BlocklistEntry, wanted.form_key):
         return Noop(Code.BLOCKLIST_ALREADY_ADDED, subject=again)
     if not wanted.marks():
         return Refused(Code.BLOCKLIST_NAMES_NOBODY)
@@ -55,7 +55,7 @@ def add(tx: Tx, actor: Actor, wanted: NewEntry) -> Outcome:
         with tx.savepoint():
             entry_id = _insert(tx, actor, wanted)
     except IntegrityError:
-        if again := _made_by(tx, wanted.form_key):
+        if again := tx.made_by(BlocklistEntry, wanted.form_key):
             return Noop(Code.BLOCKLIST_ALREADY_ADDED, subject=again)
         raise
     record(tx, actor, KIND, entry_id, "created", (None, "listed"), "add")
@@ -159,13 +159,6 @@ def naming(tx: Tx, people: Iterable[Mark]) -> tuple[Listed, ...]:
         )
         for row in found
     )
-
-
-def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
-    found: UUID | None = tx.scalar(
-        "select id from blocklist_entries where form_key = :key", key=form_key
-    )
-    return found
 
 
 def _is_ground(tx: Tx, ground_id: UUID) -> bool:

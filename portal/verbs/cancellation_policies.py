@@ -8,8 +8,8 @@ from sqlalchemy.exc import IntegrityError
 
 from portal.db import Actor, Tx
 from portal.models import CancellationPolicy, CancellationTerms
-from portal.move import record
-from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, Standing
+from portal.move import record, row_standing
+from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies import cancellation
 from portal.policies.cancellation import Step
 
@@ -34,7 +34,7 @@ class NewPolicy:
 
 def create(tx: Tx, actor: Actor, wanted: NewPolicy) -> Outcome:
     """→ kept, with the first version of its terms."""
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(CancellationPolicy, wanted.form_key):
         return Noop(Code.POLICY_ALREADY_CREATED, subject=again)
     if not cancellation.sound(wanted.terms.steps):
         return Refused(Code.POLICY_STEPS_UNSOUND)
@@ -44,7 +44,7 @@ def create(tx: Tx, actor: Actor, wanted: NewPolicy) -> Outcome:
                 CancellationPolicy, facility_id=tx.facility_id, form_key=wanted.form_key
             )
     except IntegrityError:
-        again = _made_by(tx, wanted.form_key)
+        again = tx.made_by(CancellationPolicy, wanted.form_key)
         if again is None:
             raise
         return Noop(Code.POLICY_ALREADY_CREATED, subject=again)
@@ -61,7 +61,7 @@ def change(tx: Tx, actor: Actor, policy_id: UUID, seen: int, wanted: Terms) -> O
     if _newest(tx, policy_id) == _as_written(wanted):
         return Noop(Code.POLICY_UNCHANGED, subject=policy_id)
     if policy.version != seen:
-        return Conflict(Code.STALE_PAGE, _standing(tx, KIND, policy_id, policy.version))
+        return Conflict(Code.STALE_PAGE, row_standing(tx, KIND, policy_id, "kept", policy.version))
     if not cancellation.sound(wanted.steps):
         return Refused(Code.POLICY_STEPS_UNSOUND)
 
@@ -91,7 +91,7 @@ def choose(
     if plan.policy == policy_id:
         return Noop(Code.POLICY_UNCHANGED, subject=plan_id)
     if plan.policy != seen:
-        return Conflict(Code.STALE_PAGE, _standing(tx, PLAN, plan_id, 1))
+        return Conflict(Code.STALE_PAGE, row_standing(tx, PLAN, plan_id, "sold", 1))
 
     tx.run(
         "update plans set cancellation_policy_id = :policy where id = :id",
@@ -101,13 +101,6 @@ def choose(
     what = f"{plan.policy or '-'} → {policy_id or '-'}"
     record(tx, actor, PLAN, plan_id, "changed", (plan.recorded, "sold"), "choose_policy", what)
     return Applied(Code.POLICY_CHOSEN, to="sold", subject=plan_id)
-
-
-def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
-    found: UUID | None = tx.scalar(
-        "select id from cancellation_policies where form_key = :key", key=form_key
-    )
-    return found
 
 
 def _write(tx: Tx, policy_id: UUID, version: int, terms: Terms) -> None:
@@ -156,18 +149,3 @@ def _as_written(terms: Terms) -> list[tuple[object, ...]]:
         (terms.name_ja, terms.name_en, step.hours_before, step.fee_percent, step.returns_quota)
         for step in cancellation.in_order(terms.steps)
     ]
-
-
-def _standing(tx: Tx, kind: str, subject: UUID, version: int) -> Standing:
-    last = tx.row(
-        """
-        select to_state, at, actor_name from transitions
-        where machine = :kind and subject_id = :id order by at desc, id desc limit 1
-        """,
-        kind=kind,
-        id=subject,
-    )
-    state = "kept" if kind == KIND else "sold"
-    if last is None:
-        return Standing(kind, state, version)
-    return Standing(kind, last.to_state, version, last.at, last.actor_name)

@@ -67,7 +67,7 @@ def issue(tx: Tx, actor: Actor, folio: Folio, addressee: str, form_key: UUID) ->
     subject = _held(tx, folio)
     if subject is None:
         return Refused(Code.NOT_FOUND)
-    if again := tx.scalar("select id from documents where form_key = :key", key=form_key):
+    if again := tx.made_by(Document, form_key):
         return Noop(Code.RECEIPT_ALREADY_ISSUED, subject=again)
     account = Account(folio, subject, _lines(tx, folio), _before(tx, folio))
     charges, received = account.charges, account.received

@@ -11,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 
 from portal.db import Actor, Row, Tx, violated
 from portal.models import Entrance
-from portal.move import record
-from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, Standing
+from portal.move import record, row_standing
+from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 
 KIND = "entrance"
 ONE_SLUG = "uq_entrances_facility_id_slug"
@@ -48,7 +48,7 @@ class NewEntrance:
 
 def create(tx: Tx, actor: Actor, wanted: NewEntrance) -> Outcome:
     """→ open. One entrance for one form; its address is drawn and never changes."""
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(Entrance, wanted.form_key):
         return Noop(Code.ENTRANCE_ALREADY_CREATED, subject=again)
     if code := _impossible(tx, wanted.terms, None):
         return Refused(code)
@@ -78,7 +78,10 @@ def change(tx: Tx, actor: Actor, entrance_id: UUID, seen: int, wanted: Terms) ->
     if not changed:
         return Noop(Code.ENTRANCE_UNCHANGED, subject=entrance_id)
     if entrance.version != seen:
-        return Conflict(Code.STALE_PAGE, _standing(tx, entrance_id))
+        return Conflict(
+            Code.STALE_PAGE,
+            row_standing(tx, KIND, entrance_id, "open", entrance.version),
+        )
     if code := _impossible(tx, wanted, entrance_id):
         return Refused(code)
 
@@ -94,13 +97,8 @@ def change(tx: Tx, actor: Actor, entrance_id: UUID, seen: int, wanted: Terms) ->
     return Applied(Code.ENTRANCE_UPDATED, to="open", subject=entrance_id)
 
 
-def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
-    found: UUID | None = tx.scalar("select id from entrances where form_key = :key", key=form_key)
-    return found
-
-
 def _not_inserted(tx: Tx, wanted: NewEntrance, fault: IntegrityError) -> Outcome:
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(Entrance, wanted.form_key):
         return Noop(Code.ENTRANCE_ALREADY_CREATED, subject=again)
     if violated(fault) == ONE_SLUG:
         return Refused(Code.ENTRANCE_SLUG_TAKEN)
@@ -177,22 +175,3 @@ def _changed(entrance: Row, wanted: Terms) -> dict[str, Any]:
         if before != now:
             found[name] = [sorted(before, key=str), sorted(now, key=str)]
     return found
-
-
-def _standing(tx: Tx, entrance_id: UUID) -> Standing:
-    now = tx.row(
-        """
-        select e.version, last.at, last.actor_name
-        from entrances e
-        left join lateral (
-            select at, actor_name from transitions
-            where machine = :kind and subject_id = e.id order by at desc, id desc limit 1
-        ) last on true
-        where e.id = :id
-        """,
-        kind=KIND,
-        id=entrance_id,
-    )
-    if now is None:
-        raise LookupError("an entrance that is held is gone")
-    return Standing(KIND, "open", now.version, now.at, now.actor_name)

@@ -41,7 +41,7 @@ def write_table(
 ) -> Outcome:
     """→ what a night costs from `valid_from` on, for stays that are booked or changed from now on.
     The table of that day before it is kept and holds no more."""
-    if again := tx.scalar("select id from lodging_tax_tables where form_key = :k", k=form_key):
+    if again := tx.made_by(LodgingTaxTable, form_key):
         return Noop(Code.SETTINGS_UNCHANGED, subject=again)
     if wrong := lodging_tax.fault(bands):
         what, price = wrong

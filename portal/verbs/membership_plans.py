@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from portal.db import Actor, Row, Tx, violated
 from portal.models import MembershipPlan
 from portal.money import Money, below_card_minimum
-from portal.move import record
+from portal.move import record, row_standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, Standing
 
 KIND = "membership_plan"
@@ -49,7 +49,7 @@ class NewPlan:
 
 def create(tx: Tx, actor: Actor, wanted: NewPlan) -> Outcome:
     """→ sold. One plan for one form; its code is fixed from now on."""
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(MembershipPlan, wanted.form_key):
         return Noop(Code.PLAN_ALREADY_CREATED, subject=again)
     if refusal := _too_small(tx, wanted.terms):
         return refusal
@@ -71,7 +71,7 @@ def change(tx: Tx, actor: Actor, plan_id: UUID, seen: int, wanted: Terms) -> Out
     if not changed:
         return Noop(Code.PLAN_UNCHANGED, subject=plan_id)
     if plan.version != seen:
-        return Conflict(Code.STALE_PAGE, _standing(tx, plan_id))
+        return Conflict(Code.STALE_PAGE, _standing(tx, plan))
     if refusal := _unfit(tx, plan, changed, wanted):
         return refusal
 
@@ -93,7 +93,7 @@ def retire(tx: Tx, actor: Actor, plan_id: UUID, seen: int) -> Outcome:
     if plan.retired_at is not None:
         return Noop(Code.PLAN_ALREADY_RETIRED, subject=plan_id)
     if plan.version != seen:
-        return Conflict(Code.STALE_PAGE, _standing(tx, plan_id))
+        return Conflict(Code.STALE_PAGE, _standing(tx, plan))
 
     # By the database's clock, by which the worker looks for what is due.
     tx.run(
@@ -118,13 +118,6 @@ def keep_answer(tx: Tx, membership_id: UUID, refused: Code) -> None:
     )
 
 
-def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
-    found: UUID | None = tx.scalar(
-        "select id from membership_plans where form_key = :key", key=form_key
-    )
-    return found
-
-
 def _insert(tx: Tx, wanted: NewPlan) -> UUID:
     return tx.add(
         MembershipPlan,
@@ -137,7 +130,7 @@ def _insert(tx: Tx, wanted: NewPlan) -> UUID:
 
 def _not_inserted(tx: Tx, wanted: NewPlan, fault: IntegrityError) -> Outcome:
     """The same form sent twice at once has the same code, too."""
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(MembershipPlan, wanted.form_key):
         return Noop(Code.PLAN_ALREADY_CREATED, subject=again)
     if violated(fault) == ONE_CODE:
         return Refused(Code.PLAN_CODE_TAKEN)
@@ -189,21 +182,6 @@ def _told(plan: Row, changed: Mapping[str, Any]) -> str:
     return json.dumps(told, ensure_ascii=False)
 
 
-def _standing(tx: Tx, plan_id: UUID) -> Standing:
-    now = tx.row(
-        """
-        select case when p.retired_at is null then 'sold' else 'retired' end as state, p.version,
-               last.at, last.actor_name
-        from membership_plans p
-        left join lateral (
-            select at, actor_name from transitions
-            where machine = :kind and subject_id = p.id order by at desc, id desc limit 1
-        ) last on true
-        where p.id = :id
-        """,
-        kind=KIND,
-        id=plan_id,
-    )
-    if now is None:
-        raise LookupError("a plan that is held is gone")
-    return Standing(KIND, now.state, now.version, now.at, now.actor_name)
+def _standing(tx: Tx, plan: Row) -> Standing:
+    state = "sold" if plan.retired_at is None else "retired"
+    return row_standing(tx, KIND, plan.id, state, plan.version)

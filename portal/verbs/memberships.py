@@ -12,6 +12,7 @@ from portal import seal
 from portal.db import Actor, Row, Tx, violated
 from portal.edges.errors import EdgeError
 from portal.machines.membership import MACHINE
+from portal.models import Membership
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.verbs import billing_legs, guests
@@ -41,7 +42,7 @@ class Application:
 def apply(tx: Tx, actor: Actor, wanted: Application) -> Outcome:
     """→ applying. One for one form; one that is alive for a person and a plan. Nobody is held to
     what they have not seen."""
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(Membership, wanted.form_key):
         return Noop(Code.MEMBERSHIP_ALREADY_APPLIED, subject=again)
     plan = tx.row(
         """
@@ -175,11 +176,6 @@ def _switchable(tx: Tx, membership_id: UUID, plan_id: UUID, seen: int) -> Outcom
     }
 
 
-def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
-    found: UUID | None = tx.scalar("select id from memberships where form_key = :key", key=form_key)
-    return found
-
-
 def _insert(tx: Tx, actor: Actor, wanted: Application, plan: Row) -> UUID | Outcome:
     """Two who apply at once under a new address are one person: the second finds the first's."""
     for _ in range(TRIES):
@@ -189,7 +185,7 @@ def _insert(tx: Tx, actor: Actor, wanted: Application, plan: Row) -> UUID | Outc
         except IntegrityError as fault:
             if violated(fault) == ONE_PERSON:
                 continue
-            if again := _made_by(tx, wanted.form_key):
+            if again := tx.made_by(Membership, wanted.form_key):
                 return Noop(Code.MEMBERSHIP_ALREADY_APPLIED, subject=again)
             if violated(fault) == ONE_LIVE:
                 return Refused(Code.MEMBERSHIP_ALREADY_EXISTS)

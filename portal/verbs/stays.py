@@ -10,6 +10,7 @@ from portal import clock, ledger, outbox, seal, ways_in
 from portal.db import Actor, Row, Tx, violated
 from portal.gates.checkin import CheckinRequest
 from portal.machines.stay import MACHINE
+from portal.models import Stay
 from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
@@ -57,7 +58,7 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
     when the guest comes in: for whom the entrance is, what is sold there, and to whom; of a walk-in
     also whether it is open and has room. What only a membership gives takes one visit of that
     month."""
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(Stay, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     if code := _impossible(wanted):
         return Refused(code)
@@ -214,11 +215,6 @@ def _changed(tx: Tx, stay_id: UUID) -> Conflict:
     return Conflict(Code.STAY_STATE_CHANGED, standing(tx, MACHINE, stay_id))
 
 
-def _made_by(tx: Tx, form_key: UUID) -> UUID | None:
-    found: UUID | None = tx.scalar("select id from stays where form_key = :key", key=form_key)
-    return found
-
-
 def _impossible(wanted: NewStay) -> Code | None:
     if not timedelta(0) < wanted.ends_at - wanted.starts_at <= LONGEST:
         return Code.STAY_TIMES_IMPOSSIBLE
@@ -343,7 +339,7 @@ def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -
 def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityError) -> Outcome:
     if constraint == SPACE_PERIOD:
         return Refused(Code.SPACE_TAKEN)
-    if again := _made_by(tx, wanted.form_key):
+    if again := tx.made_by(Stay, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     raise fault
 
