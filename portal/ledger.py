@@ -36,8 +36,12 @@ MONEY: tuple[Kind, ...] = (*RECEIVED, *GIVEN_BACK)
 # Lines that raise what the guest owes; every other kind lowers it.
 RAISES: frozenset[Kind] = frozenset({"charge", "fee", "cash_returned", "refund", "chargeback"})
 
-Item = Literal["", "lodging_tax"]
-"""What is charged for: the price itself, or what is charged beside it."""
+Item = Literal["", "lodging_tax", "ticket_book"]
+"""What is charged for: the price itself, or what is charged beside it. A book of tickets contains
+no tax: what is taxed is each visit that it pays, National Tax Agency, No. 6229."""
+
+OF_THE_STAY: tuple[Item, ...] = ("", "lodging_tax")
+"""What a stay costs, and not what was sold on its account beside it."""
 
 # Which rate of consumption tax a line contains. A cancellation fee makes up for what the house
 # would have earned, so it is no price of anything and out of the tax's scope: National Tax Agency,
@@ -121,10 +125,10 @@ def book(
     return None if before is None else int(before)
 
 
-def take_back(tx: Tx, actor: Actor, stay_id: UUID, *, item: Item | None = None) -> None:
-    """Reverse what is charged and not reversed yet: of the whole stay, or of one item. A line for
-    each item and rate, so that what is left of each is nothing. Of a rate that was reversed by more
-    than was charged at it, the rest is charged again."""
+def take_back(tx: Tx, actor: Actor, stay_id: UUID, items: tuple[Item, ...] = OF_THE_STAY) -> None:
+    """Reverse what is charged and not reversed yet. A line for each item and rate, so that what is
+    left of each is nothing. Of a rate that was reversed by more than was charged at it, the rest is
+    charged again."""
     tx.run(
         """
         with folio as (
@@ -138,13 +142,13 @@ def take_back(tx: Tx, actor: Actor, stay_id: UUID, *, item: Item | None = None) 
             :request_id, :at
         from ledger_lines l
         where l.stay_id = :stay and l.kind in ('charge', 'charge_reversed')
-          and l.item = coalesce(cast(:item as text), l.item)
+          and l.item = any(:items)
         group by l.facility_id, l.stay_id, l.currency, l.item, l.tax_rate
         having sum(l.amount) <> 0
         order by l.item, l.tax_rate desc
         """,
         stay=stay_id,
-        item=item,
+        items=list(items),
         **_by(actor),
     )
 

@@ -64,7 +64,7 @@ def create(
         )
         select id from made
         """,
-        **{**values, **_record(tx, machine.name, actor, verb), "state": machine.initial},
+        **{**_record(tx, machine.name, actor, verb), **values, "state": machine.initial},
     )
     return cast("UUID | None", found)
 
@@ -199,6 +199,14 @@ def _record(tx: Tx, machine: str, actor: Actor, verb: str) -> dict[str, Any]:
         "record_facility": tx.facility_id,
         "machine": machine,
         "verb": verb,
+        **signed(tx, actor),
+    }
+
+
+def signed(tx: Tx, actor: Actor) -> dict[str, Any]:
+    """Where it is, who does it, in which request and when: what stands on every line of a book."""
+    return {
+        "facility_id": tx.facility_id,
         "actor_kind": actor.kind,
         "actor_id": actor.id,
         "actor_name": actor.name,

@@ -74,6 +74,44 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("All %(count)s visits of the month of %(day)s are booked or used. None is left."),
     ),
+    "TICKET_OFFER_CREATED": (APPLIED, _l("The ticket book is offered from now on.")),
+    "TICKET_OFFER_ALREADY_CREATED": (NOOP, _l("This ticket book was offered already.")),
+    "TICKET_OFFER_WITHDRAWN": (
+        APPLIED,
+        _l("This ticket book is no longer sold. Those that were sold keep paying."),
+    ),
+    "TICKET_OFFER_NOT_SOLD": (REFUSED, _l("This ticket book is no longer sold.")),
+    "TICKET_OFFER_ALREADY_WITHDRAWN": (NOOP, _l("It was withdrawn already.")),
+    "TICKET_OFFER_NOT_A_VISIT": (
+        REFUSED,
+        _l("Tickets pay visits: choose a plan of day use by the visit, which is open to all."),
+    ),
+    "TICKET_BOOK_SOLD": (
+        APPLIED,
+        _l("The ticket book is on the account. It pays visits once the account is settled."),
+    ),
+    "TICKET_BOOK_ALREADY_SOLD": (NOOP, _l("This ticket book was sold already.")),
+    "TICKET_BOOK_TAKEN_BACK": (APPLIED, _l("The rest of the ticket book was taken back.")),
+    "TICKET_BOOK_TAKEN_BACK_ALREADY": (NOOP, _l("It was taken back already.")),
+    "TICKET_BOOK_VOID": (REFUSED, _l("This ticket book was taken back. It pays nothing any more.")),
+    "TICKET_BOOK_UNKNOWN": (REFUSED, _l("There is no ticket book with this code.")),
+    "TICKET_BOOK_OF_ANOTHER_PLAN": (REFUSED, _l("This ticket book is for another plan.")),
+    "TICKET_BOOK_EXPIRED": (
+        REFUSED,
+        _l("The last day of this ticket book is %(day)s. It does not pay a later visit."),
+    ),
+    "TICKET_BOOK_EMPTY": (REFUSED, _l("No ticket of this book is left.")),
+    "TICKET_BOOK_UNPAID": (
+        REFUSED,
+        _l("%(amount)s is still to be paid where this ticket book was sold. Then it pays visits."),
+    ),
+    "TICKET_BOOK_COST_LESS": (REFUSED, _l("At most its price goes back, %(amount)s.")),
+    "TICKET_TAKEN": (APPLIED, _l("A ticket pays this visit now.")),
+    "TICKET_ALREADY_TAKEN": (NOOP, _l("A ticket pays this visit already.")),
+    "TICKET_NOT_FOR_MEMBERS": (
+        REFUSED,
+        _l("A member's stay takes no ticket: the membership gives it."),
+    ),
     "CANCELLATION_TOO_LATE": (
         REFUSED,
         _l("The stay began at %(starts_at)s, so it cannot be cancelled here. Please speak to us."),
@@ -623,6 +661,8 @@ STANDINGS: Mapping[str, Mapping[str, Any]] = {
     "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
     "blocklist_entry": {"listed": _l("On the blocklist"), "lifted": _l("Lifted")},
     "entrance": {"open": _lp("entrance", "Open")},
+    "ticket_offer": {"sold": _lp("plan", "Offered"), "withdrawn": _l("Withdrawn")},
+    "ticket_book": {"sold": _lp("ticket book", "Sold"), "taken_back": _l("Taken back")},
 }
 
 

@@ -322,6 +322,61 @@ class Cast:
                 verbs.choose(tx, self.suzuki.actor, house.plans[plan], None, made.subject)
         return made.subject
 
+    def for_visits(self, house: HouseOf) -> UUID:
+        """A plan of day use by the visit, `visit` by its code."""
+        if "visit" not in house.plans:
+            with self.transaction(house.id) as tx:
+                house.plans["visit"] = tx.add(
+                    Plan,
+                    facility_id=house.id,
+                    code="visit",
+                    name_ja="入浴",
+                    name_en="Visit",
+                    kind="day_use",
+                    unit="visit",
+                    unit_price=1800,
+                )
+        return house.plans["visit"]
+
+    def tickets(
+        self,
+        house: HouseOf | None = None,
+        *,
+        tickets: int = 3,
+        price: int = 5000,
+        months: int = 6,
+    ) -> UUID:
+        """A book of visits that is sold, by default in Osaka."""
+        from portal.verbs import ticket_offers
+
+        house = house or self.osaka
+        self.for_visits(house)
+        wanted = ticket_offers.NewOffer(
+            form_key=uuid4(),
+            name_ja="回数券",
+            name_en="Book of visits",
+            plan_id=house.plans["visit"],
+            tickets=tickets,
+            price=price,
+            months=months,
+        )
+        with self.transaction(house.id) as tx:
+            made = ticket_offers.create(tx, self.suzuki.actor, wanted)
+        assert isinstance(made, Applied), made
+        assert made.subject is not None
+        return made.subject
+
+    def sell_tickets(self, stay: Booked, offer: UUID) -> tuple[UUID, str]:
+        """A book on the stay's account, as its id and code."""
+        from portal.verbs import ticket_books
+
+        with self.transaction(stay.facility_id) as tx:
+            made = ticket_books.sell(tx, self.sato.actor, stay.id, offer, uuid4())
+            code = tx.scalar("select code from ticket_books where id = :id", id=made.subject)
+        assert isinstance(made, Applied), made
+        assert made.subject is not None
+        return made.subject, code
+
     def offer(
         self,
         code: str,
@@ -399,6 +454,7 @@ class Cast:
         note: str = "",
         actor: Actor | None = None,
         member: Joined | None = None,
+        ticket: str | None = None,
     ) -> Booked:
         """A reserved stay through the verb itself; by default it begins now and lasts a night. A
         `member` is its guest."""
@@ -418,6 +474,7 @@ class Cast:
             deposit_due=deposit_due,
             source=source,
             note=note,
+            ticket=ticket,
         )
         with self.transaction(house.id) as tx:
             made = stays.create(tx, actor or self.sato.actor, wanted)

@@ -17,7 +17,7 @@ from argon2 import PasswordHasher
 from portal import clock, config, log, seal
 from portal.config import Config, UnsafeConfigurationError
 from portal.db import SYSTEM, Actor, Tx, transaction
-from portal.demo import members, papers, ways_in
+from portal.demo import members, papers, tickets, ways_in
 from portal.demo.houses import (
     CANCELLING,
     HANEDA,
@@ -69,9 +69,11 @@ def load(settings: Config | None = None, now: datetime | None = None) -> dict[st
         with at(now):
             ways_in.open_them(house.slug, stage.id, stage.clerk)
         papers.furnish(houses[house.slug], house.slug, stage.clerk)
+        tickets.offer(houses[house.slug], house.slug, stage.clerk)
         for scene in scenes(house.slug, now):
             stage.play(scene)
         papers.write(houses[house.slug], house.slug, stage.clerk)
+        tickets.sell(houses[house.slug], house.slug, stage.clerk)
         members.join(house.slug, stage.desk, stage.clerk, now, stage.beat)
     return told(wanted, houses, now)
 

@@ -36,6 +36,7 @@ from portal.models.register import GuestRegister, RegisterReading
 from portal.models.staff import Staff, StaffRole, StaffSession
 from portal.models.stay import Stay
 from portal.models.tax import ConsumptionTaxRate, LodgingTaxBand, LodgingTaxTable
+from portal.models.ticket import TicketBook, TicketLine, TicketOffer
 
 __all__ = [
     "BillingLeg",
@@ -88,6 +89,9 @@ __all__ = [
     "StaffSession",
     "Stay",
     "SubscriptionMirror",
+    "TicketBook",
+    "TicketLine",
+    "TicketOffer",
     "Transition",
     "WebhookEvent",
 ]

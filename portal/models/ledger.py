@@ -62,7 +62,8 @@ class LedgerLine(Base):
             name="tax_rate",
         ),
         CheckConstraint(
-            "item = '' or item = 'lodging_tax' and kind in ('charge', 'charge_reversed')",
+            "item = '' or item in ('lodging_tax', 'ticket_book')"
+            " and kind in ('charge', 'charge_reversed')",
             name="item",
         ),
         Index(

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from portal import ledger
 from portal.db import Row, Tx
+from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
-from portal.models.quota import HELD
 from portal.policies import pricing
 
 MOST_PAYMENTS = 20
@@ -15,7 +15,8 @@ MOST_PAYMENTS = 20
 _STAY = f"""
     select s.id, s.version, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due,
            s.currency, s.departed_at, s.cancelled_at, {STEPS} as cancellation_steps,
-           {HELD} as quota_month, coalesce(l.kind = 'lodging', false) as lodging,
+           {quota.HELD} as quota_month, {ticket.HELD} as ticket_book_id,
+           coalesce(l.kind = 'lodging', false) as lodging,
            f.register_required,
            (select r.filled_at from guest_registers r where r.stay_id = s.id) as register_filled_at,
            s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
@@ -52,6 +53,8 @@ class Folio:
     price: int
     lodging_tax: int
     """What of the price is."""
+    tickets: int
+    """What of the price is for books that were sold on this account."""
     paid: int
     returned: int
     balance: int
@@ -78,6 +81,7 @@ def folio(tx: Tx, stay: Row) -> Folio:
         lines=lines,
         price=price,
         lodging_tax=sum(line.amount for line in lines if line.item == "lodging_tax"),
+        tickets=sum(line.amount for line in lines if line.item == "ticket_book"),
         paid=-_sum(lines, *ledger.RECEIVED),
         returned=_sum(lines, *ledger.GIVEN_BACK),
         balance=balance,

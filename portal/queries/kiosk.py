@@ -20,7 +20,8 @@ def plans(tx: Tx, entrance_id: UUID) -> Sequence[Row]:
     """What anybody can buy there."""
     return tx.rows(
         """
-        select p.id, p.name_ja, p.name_en, p.unit, p.unit_price
+        select p.id, p.name_ja, p.name_en, p.unit, p.unit_price,
+               exists (select 1 from ticket_offers o where o.plan_id = p.id) as has_tickets
         from entrance_plans e join plans p on p.id = e.plan_id
         where e.entrance_id = :entrance and p.active and not p.members_only
         order by p.kind desc, p.code

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from portal import ledger
 from portal.db import Row, Tx
+from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
-from portal.models.quota import HELD
+from portal.queries import tickets
 from portal.queries.stays import GATE, GIVEN_BY, SHOWN
 
 HISTORY = 100
@@ -33,6 +34,7 @@ class StayPage:
     refunds: Sequence[Row]
     keys: Sequence[Row]
     messages: Sequence[Row]
+    tickets: Sequence[Row]
     history: Sequence[Row]
 
     @property
@@ -46,7 +48,7 @@ class StayPage:
 
 
 def load(tx: Tx, stay_id: UUID) -> StayPage | None:
-    """None when there is no such stay in this house. Seven statements."""
+    """None when there is no such stay in this house. Eight statements."""
     stay = head(tx, stay_id)
     if stay is None:
         return None
@@ -57,6 +59,7 @@ def load(tx: Tx, stay_id: UUID) -> StayPage | None:
         _refunds(tx, stay_id),
         _keys(tx, stay_id),
         _messages(tx, stay_id),
+        tickets.of_stay(tx, stay_id),
         history(tx, stay_id),
     )
 
@@ -67,7 +70,9 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
         f"""
         select {SHOWN}, {GATE}, s.note, s.token_sealed, s.created_at, s.admitted_at, s.departed_at,
                s.cancelled_at, s.plan_id, p.name_ja as space_ja, p.name_en as space_en,
-               {STEPS} as cancellation_steps, {HELD} as quota_month,
+               {STEPS} as cancellation_steps, {quota.HELD} as quota_month,
+               {ticket.HELD} as ticket_book_id,
+               exists (select 1 from ticket_offers t where t.withdrawn_at is null) as sells_tickets,
                g.line_user_id, g.preferred_locale, f.default_locale,
                plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
                (select r.filled_at from guest_registers r where r.stay_id = s.id)
@@ -75,6 +80,9 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
                joined.name_ja as joined_ja, joined.name_en as joined_en,
                coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                          and l.item = 'lodging_tax'), 0)::bigint as lodging_tax,
+               coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
+                         and l.kind in ('charge', 'charge_reversed', 'fee')
+                         and l.item = ''), 0)::bigint as price,
                coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                          and l.kind in ('charge', 'charge_reversed', 'fee')), 0)::bigint as charged
         from stays s
@@ -210,7 +218,7 @@ def history(tx: Tx, stay_id: UUID, limit: int = HISTORY) -> Sequence[Row]:
         from subjects join transitions t on t.machine = subjects.machine
              and t.subject_id = subjects.id
         union all
-        select l.at, 'ledger', l.kind, null, l.memo, l.actor_kind, l.actor_name, l.amount, l.id
+        select l.at, 'ledger', l.kind, l.item, l.memo, l.actor_kind, l.actor_name, l.amount, l.id
         from ledger_lines l where l.stay_id = :stay
         union all
         select a.at, 'gate', a.code, case when a.let_in then 'let_in' end,

@@ -147,7 +147,7 @@ _STORY = """
     select at, machine as kind, event, verb, reason as detail, actor_kind, actor_name,
            null::bigint as amount, request_id, 1 as rank, id as seq from moved
     union all
-    select l.at, 'ledger', l.kind, null, l.memo, l.actor_kind, l.actor_name, l.amount,
+    select l.at, 'ledger', l.kind, l.item, l.memo, l.actor_kind, l.actor_name, l.amount,
            l.request_id, 2, l.id from ledger_lines l where {ledger}
     union all
     select a.at, 'gate', a.code, case when a.let_in then 'let_in' end,

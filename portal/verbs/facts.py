@@ -7,8 +7,8 @@ from uuid import UUID
 from portal import ways_in
 from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest, Entrance
+from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
-from portal.models.quota import HELD
 from portal.policies.blocklist import Listed
 from portal.verbs import benefits, blocklist
 
@@ -32,11 +32,14 @@ _STAY = f"""
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id), 0) as balance,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                      and l.kind in ('charge', 'charge_reversed', 'fee')), 0) as charged,
+           coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id and l.item = ''
+                     and l.kind in ('charge', 'charge_reversed', 'fee')), 0) as price,
            exists (select 1 from payments x where x.stay_id = s.id and x.state = 'processing')
                as payment_processing,
            exists (select 1 from payments x where x.stay_id = s.id and x.state = 'unknown')
                as payment_unknown,
-           {STEPS} as cancellation_steps, {HELD} as quota_month,
+           {STEPS} as cancellation_steps, {quota.HELD} as quota_month,
+           {ticket.HELD} as ticket_book_id,
            exists (select 1 from entry_keys k where k.space_id = s.space_id and k.stay_id <> s.id
                    and k.state not in ('revoked', 'failed')) as space_quarantined,
            exists (select 1 from stays o where o.space_id = s.space_id and o.id <> s.id

@@ -22,12 +22,14 @@ LONGEST_HOURS = 12
 
 @dataclass(frozen=True, slots=True)
 class WalkIn:
-    """`hours` counts for a plan by the hour; `form_key` makes a double submit one stay."""
+    """`hours` counts for a plan by the hour; `form_key` makes a double submit one stay. `ticket`:
+    the code of a book that pays it."""
 
     form_key: UUID
     guest: NewGuest
     plan_id: UUID
     hours: int = 1
+    ticket: str | None = None
 
 
 def open_by_code(
@@ -137,6 +139,7 @@ def _booked(tx: Tx, actor: Actor, wanted: WalkIn, plan: Row, free: Sequence[Row]
     begins, ends = kiosk.period(
         plan.unit, wanted.hours, plan.check_out_by, plan.time_zone, clock.now()
     )
+    price = pricing.quote(plan.unit, plan.unit_price, begins, ends, plan.time_zone)
     long_enough = [space for space in free if space.until is None or space.until >= ends]
     said: Outcome = Refused(Code.ENTRANCE_FULL)
     for space in long_enough[:TRIES]:
@@ -150,8 +153,9 @@ def _booked(tx: Tx, actor: Actor, wanted: WalkIn, plan: Row, free: Sequence[Row]
                 plan_id=wanted.plan_id,
                 starts_at=begins,
                 ends_at=ends,
-                price=pricing.quote(plan.unit, plan.unit_price, begins, ends, plan.time_zone),
+                price=0 if wanted.ticket else price,
                 source="walk_in",
+                ticket=wanted.ticket,
             ),
         )
         if said != Refused(Code.SPACE_TAKEN):

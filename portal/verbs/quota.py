@@ -6,25 +6,17 @@ calls holds the membership and the stay; the counter is locked after them.
 """
 
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 from portal import clock
 from portal.db import Actor, Row, Tx
-from portal.log import request_id
-from portal.outcome import Code, Refused
+from portal.move import signed
+from portal.outcome import Code, Refused, RefusedError
 from portal.policies.membership_quota import month_of_use
 
 Taken = Literal["taken", "moved_here"]
 Returned = Literal["returned", "moved_away"]
-
-
-class ExhaustedError(Exception):
-    """Nothing is left of a month. Raised, so that the savepoint around what needed it is undone."""
-
-    def __init__(self, day: date, quota: int) -> None:
-        super().__init__(f"no visit left on {day}")
-        self.refusal = Refused(Code.QUOTA_EXHAUSTED, {"day": day, "count": quota})
 
 
 def take(
@@ -35,7 +27,7 @@ def take(
     starts_at: datetime,
     kind: Taken = "taken",
 ) -> None:
-    """One visit of the month in which the stay begins. Raises ExhaustedError. `membership`: its
+    """One visit of the month in which the stay begins. Raises RefusedError. `membership`: its
     id, quota (null: as many as one likes, and nothing is counted) and house's zone."""
     if membership.monthly_quota is None:
         return
@@ -60,11 +52,12 @@ def take(
         month=month,
         kind=kind,
         stay=stay_id,
-        **_record(tx, actor),
+        **signed(tx, actor),
     )
     if counted is None:
         day = clock.local_day(starts_at, membership.time_zone)
-        raise ExhaustedError(day, membership.monthly_quota)
+        said = {"day": day, "count": membership.monthly_quota}
+        raise RefusedError(Refused(Code.QUOTA_EXHAUSTED, said))
 
 
 def give_back(tx: Tx, actor: Actor, stay: Row, kind: Returned = "returned") -> None:
@@ -98,13 +91,13 @@ def give_back(tx: Tx, actor: Actor, stay: Row, kind: Returned = "returned") -> N
         quota=stay.monthly_quota,
         kind=kind,
         stay=stay.id,
-        **_record(tx, actor),
+        **signed(tx, actor),
     )
 
 
 def follow(tx: Tx, actor: Actor, stay: Row, starts_at: datetime) -> None:
     """A stay that holds a visit begins in another month: it holds one of that month instead.
-    Raises ExhaustedError."""
+    Raises RefusedError."""
     if stay.quota_month in (None, month_of_use(starts_at, stay.time_zone)):
         return
     # Both counters in one order, so that two that change places wait and never deadlock.
@@ -140,7 +133,7 @@ def regrant(tx: Tx, actor: Actor, membership: Row, quota: int | None) -> None:
         quota=quota,
         membership=membership.id,
         month=month_of_use(clock.now(), membership.time_zone),
-        **_record(tx, actor),
+        **signed(tx, actor),
     )
 
 
@@ -163,16 +156,5 @@ def _open(tx: Tx, actor: Actor, membership: Row, month: date) -> None:
         membership=membership.membership_id,
         month=month,
         quota=membership.monthly_quota,
-        **_record(tx, actor),
+        **signed(tx, actor),
     )
-
-
-def _record(tx: Tx, actor: Actor) -> dict[str, Any]:
-    return {
-        "facility_id": tx.facility_id,
-        "actor_kind": actor.kind,
-        "actor_id": actor.id,
-        "actor_name": actor.name,
-        "request_id": request_id(),
-        "at": clock.now(),
-    }

@@ -11,8 +11,16 @@ from portal.db import Actor, Row, Tx, violated
 from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
-from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import benefits, facts, keys, lodging_taxes, quota, refunds_owed
+from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, RefusedError
+from portal.verbs import (
+    benefits,
+    facts,
+    keys,
+    lodging_taxes,
+    quota,
+    refunds_owed,
+    ticket_books,
+)
 from portal.verbs.lodging_taxes import Lodging
 from portal.verbs.stays import LONGEST, SPACE_PERIOD
 
@@ -66,12 +74,14 @@ def change_times(
         return Refused(code)
     if benefits.begins_too_late(stay, starts_at) and starts_at != stay.starts_at:
         return Refused(Code.MEMBERS_ONLY_PLAN)
+    if too_late := ticket_books.lasts(tx, stay, starts_at):
+        return too_late
     try:
         with tx.savepoint():
             free = _update(tx, stay, {"starts_at": starts_at, "ends_at": ends_at})
             if free:
                 quota.follow(tx, actor, stay, starts_at)
-    except quota.ExhaustedError as none_left:
+    except RefusedError as none_left:
         return none_left.refusal
     if not free:
         return Refused(Code.SPACE_TAKEN)
@@ -101,7 +111,7 @@ def _impossible(
         return Code.STAY_TIMES_IMPOSSIBLE
     if stay.state == "admitted" and (starts_at != stay.starts_at or ends_at <= clock.now()):
         return Code.STAY_TIMES_IMPOSSIBLE
-    if not 0 <= int(stay.charged) - int(stay.lodging_tax) + price_change <= LARGEST:
+    if not 0 <= int(stay.price) + price_change <= LARGEST:
         return Code.PRICE_BELOW_ZERO
     return None
 
@@ -138,7 +148,7 @@ def _reprice(
             memo="times changed",
         )
     if stay.lodging_taxed:
-        price = int(stay.charged) - int(stay.lodging_tax) + change
+        price = int(stay.price) + change
         lodging = Lodging(stay.id, *times, price, stay.currency, stay.time_zone)
         change += lodging_taxes.settle(tx, actor, lodging)
     owed = -(int(stay.balance) + change)

@@ -14,7 +14,7 @@ from portal.models import Stay
 from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
-from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
+from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, RefusedError
 from portal.policies import cancellation
 from portal.policies.stay_codes import new_code
 from portal.verbs import (
@@ -27,9 +27,11 @@ from portal.verbs import (
     lodging_taxes,
     quota,
     refunds_owed,
+    ticket_books,
 )
 from portal.verbs.guests import NewGuest
 from portal.verbs.lodging_taxes import Lodging
+from portal.verbs.ticket_books import Visit
 
 LONGEST = timedelta(days=366)
 SPACE_PERIOD = "ex_stays_space_period"
@@ -51,13 +53,15 @@ class NewStay:
     source: str = "desk"
     note: str = ""
     membership_id: UUID | None = None
+    ticket: str | None = None
+    """The code of a ticket book, which then pays it: the price is 0."""
 
 
 def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
     """→ reserved. One stay for one form; the space is held from now on. The gate is asked as it is
     when the guest comes in: for whom the entrance is, what is sold there, and to whom; of a walk-in
     also whether it is open and has room. What only a membership gives takes one visit of that
-    month."""
+    month, and what a ticket pays takes the ticket."""
     if again := tx.made_by(Stay, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
     if code := _impossible(wanted):
@@ -77,9 +81,8 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
         with tx.savepoint():
             guest_id = member.guest_id if member else guests.add(tx, _named(wanted))
             stay_id = _insert(tx, actor, wanted, space, guest_id)
-            if member and not wanted.price:
-                quota.take(tx, actor, member, stay_id, wanted.starts_at)
-    except quota.ExhaustedError as none_left:
+            _take_visit(tx, actor, stay_id, wanted, space, member)
+    except RefusedError as none_left:
         return none_left.refusal
     except IntegrityError as fault:
         return _not_inserted(tx, wanted, violated(fault), fault)
@@ -124,9 +127,8 @@ def cancel(tx: Tx, actor: Actor, stay_id: UUID, seen: int, fee: int = 0) -> Outc
     stay = _ready(tx, stay_id, "cancelled", Code.STAY_ALREADY_CANCELLED, seen)
     if isinstance(stay, Outcome):
         return stay
-    price = _price(stay)
-    if not 0 <= fee <= price:
-        return Refused(Code.FEE_EXCEEDS_PRICE, {"amount": Money(price, stay.currency)})
+    if not 0 <= fee <= stay.price:
+        return Refused(Code.FEE_EXCEEDS_PRICE, {"amount": Money(int(stay.price), stay.currency)})
     return _cancel(tx, actor, stay, fee)
 
 
@@ -144,7 +146,7 @@ def cancel_as_agreed(
     terms = cancellation.steps_of(stay.cancellation_steps)
     if not terms:
         return Refused(Code.CANCELLATION_AT_DESK)
-    due = cancellation.consequence(terms, _price(stay), stay.starts_at, now)
+    due = cancellation.consequence(terms, int(stay.price), stay.starts_at, now)
     if (due.fee, due.returns_quota) != (fee, returns):
         return Refused(Code.CANCELLATION_CHANGED, {"amount": Money(due.fee, stay.currency)})
     return _cancel(tx, actor, stay, due.fee)
@@ -220,6 +222,8 @@ def _impossible(wanted: NewStay) -> Code | None:
         return Code.STAY_TIMES_IMPOSSIBLE
     if not 0 <= wanted.deposit_due <= wanted.price <= LARGEST:
         return Code.DEPOSIT_EXCEEDS_PRICE
+    if wanted.ticket and wanted.membership_id:
+        return Code.TICKET_NOT_FOR_MEMBERS
     return None
 
 
@@ -304,6 +308,17 @@ def _named(wanted: NewStay) -> NewGuest:
     return wanted.guest
 
 
+def _take_visit(
+    tx: Tx, actor: Actor, stay_id: UUID, wanted: NewStay, space: Row, member: Row | None
+) -> None:
+    """Of the ticket book that pays it, or of the membership that gives it. Raises RefusedError."""
+    if wanted.ticket:
+        visit = Visit(stay_id, wanted.plan_id, wanted.starts_at, space.time_zone)
+        ticket_books.take(tx, actor, wanted.ticket, visit)
+    elif member and not wanted.price:
+        quota.take(tx, actor, member, stay_id, wanted.starts_at)
+
+
 def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -> UUID:
     token = seal.new_token()
     stay_id = create_row(
@@ -344,18 +359,13 @@ def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityErro
     raise fault
 
 
-def _price(stay: Row) -> int:
-    """What a fee is a part of: the lodging tax is the town's, and goes back with the night."""
-    return int(stay.charged) - int(stay.lodging_tax)
-
-
 def _cancel(tx: Tx, actor: Actor, stay: Row, fee: int) -> Outcome:
     if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
         return _changed(tx, stay.id)
-    _settle_cancelled(tx, actor, stay, int(stay.charged), fee)
+    _settle_cancelled(tx, actor, stay, fee)
     terms = cancellation.steps_of(stay.cancellation_steps)
-    if stay.quota_month and cancellation.visit_returns(terms, stay.starts_at, clock.now()):
-        quota.give_back(tx, actor, stay)
+    if cancellation.visit_returns(terms, stay.starts_at, clock.now()):
+        _give_visit_back(tx, actor, stay)
     outbox.enqueue(
         tx,
         stay.id,
@@ -376,7 +386,17 @@ def _charge(tx: Tx, actor: Actor, stay_id: UUID, wanted: NewStay, space: Row) ->
         lodging_taxes.settle(tx, actor, Lodging(stay_id, *times, price, currency, space.time_zone))
 
 
-def _settle_cancelled(tx: Tx, actor: Actor, stay: Row, charged: int, fee: int) -> None:
+def _give_visit_back(tx: Tx, actor: Actor, stay: Row) -> None:
+    if stay.quota_month:
+        quota.give_back(tx, actor, stay)
+    if stay.ticket_book_id:
+        ticket_books.give_back(tx, actor, stay)
+
+
+def _settle_cancelled(tx: Tx, actor: Actor, stay: Row, fee: int) -> None:
+    """The lodging tax is the town's, and goes back with the night; what was sold beside the stay
+    stays sold."""
+    charged = int(stay.price) + int(stay.lodging_tax)
     if charged:
         ledger.take_back(tx, actor, stay.id)
     if fee:

@@ -57,6 +57,8 @@ BLUEPRINTS = (
     "portal.web.kiosk.pages",
     "portal.web.staff.cancellation_policies",
     "portal.web.staff.lodging_tax",
+    "portal.web.staff.tickets",
+    "portal.web.staff.ticket_offers",
     "portal.web.staff.registers",
     "portal.web.guest.stay",
     "portal.web.guest.cancel",

@@ -221,6 +221,19 @@ class Amount(Field):
         self.data = amount
 
 
+class Count(Amount):
+    """How many of something: no money, and told so."""
+
+    def process_formdata(self, valuelist: list[str]) -> None:
+        try:
+            super().process_formdata(valuelist)
+        except ValueError:
+            bounds = {"least": self.least, "most": self.most}
+            raise ValueError(
+                str(_l("Write a whole number from %(least)s to %(most)s.", **bounds))
+            ) from None
+
+
 class Day(Field):
     """A calendar day of the facility, or None."""
 

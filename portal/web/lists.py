@@ -1,19 +1,39 @@
 """A list's place in its address: the cursor that is asked for, and the pages beside this one."""
 
 from collections.abc import Mapping
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from flask import request, url_for
 
 from portal.queries.keyset import Cursor, Page
-from portal.web import people
+from portal.web import forms, people
+
+LONGEST = timedelta(days=366)
 
 
 def cursor() -> Cursor:
     """As the address names it; one that names both goes on from the first."""
     after = people.uuid_of(request.args.get("after"))
     return Cursor(after, None if after else people.uuid_of(request.args.get("before")))
+
+
+def day(name: str) -> date | None:
+    """A day that the address asks for; None where it names none that can be."""
+    try:
+        asked = datetime.strptime(request.args.get(name, "").strip(), "%Y-%m-%d")
+        return forms.in_reach(asked.date())
+    except ValueError:
+        return None
+
+
+def days() -> tuple[date, date] | None:
+    """The first and the last day that the address asks for; None where that is no year or less."""
+    first, last = day("from"), day("to")
+    if first is None or last is None or not timedelta(0) <= last - first <= LONGEST:
+        return None
+    return first, last
 
 
 def neighbours(endpoint: str, asked: Mapping[str, str], page: Page) -> dict[str, str | None]:

@@ -17,6 +17,7 @@ Sheet = Literal["a4", "roll"]
 
 ITEMS = {
     "lodging_tax": _l("Lodging tax"),
+    "ticket_book": _l("Ticket book, taxed when it is used"),
     "fee": _l("Cancellation fee"),
 }
 HOW = {"card": _l("By card"), "cash": _l("In cash")}

@@ -1,11 +1,15 @@
 """Tables as CSV that a spreadsheet opens and does not execute."""
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from io import StringIO
 from typing import Any
 
 from flask import Response, stream_with_context
+
+from portal.db import Row, Tx
+from portal.web import answer
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
@@ -13,16 +17,35 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 BOM = "\ufeff"
 """Without it Excel reads UTF-8 as the machine's own code page."""
 
+IN_A_BATCH = 1000
+
 Rows = Iterable[Sequence[Any]]
+
+Read = Callable[[Tx, datetime, datetime, tuple[datetime, int], int], Sequence[Row]]
+"""Lines in [start, end) by `at` and `id`: at most so many after the one that is named."""
 
 
 def download(name: str, headings: Sequence[str], batches: Iterable[Rows]) -> Response:
     """Sent batch by batch, as they come."""
-    answer = Response(
+    sent = Response(
         stream_with_context(_written(headings, batches)), content_type="text/csv; charset=utf-8"
     )
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+    sent.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return sent
+
+
+def batches(
+    read: Read, start: datetime, end: datetime, cells: Callable[[Row], Sequence[Any]]
+) -> Iterator[Rows]:
+    """Each its own short transaction: a slow reader holds nothing open."""
+    after = (start, 0)
+    while True:
+        with answer.reading() as tx:
+            lines = read(tx, start, end, after, IN_A_BATCH)
+        yield [cells(line) for line in lines]
+        if len(lines) < IN_A_BATCH:
+            return
+        after = (lines[-1].at, lines[-1].id)
 
 
 def _written(headings: Sequence[str], batches: Iterable[Rows]) -> Iterator[str]:

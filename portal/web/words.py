@@ -28,6 +28,13 @@ LEDGER: Mapping[str, Any] = {
     "chargeback_reversed": _l("Given back by the card's bank"),
 }
 
+TICKET_LINES: Mapping[str, Any] = {
+    "sold": _l("Sold"),
+    "taken": _l("Used"),
+    "returned": _l("Came back with a cancellation"),
+    "taken_back": _l("Taken back"),
+}
+
 QUOTA_LINES: Mapping[str, Any] = {
     "granted": _l("Visits of the month"),
     "taken": _l("Booked"),
@@ -36,12 +43,20 @@ QUOTA_LINES: Mapping[str, Any] = {
     "moved_away": _l("Moved to another month"),
 }
 
-LODGING_TAX = {"charge": _l("Lodging tax"), "charge_reversed": _l("Lodging tax taken back")}
+BESIDE: Mapping[str, Mapping[str, Any]] = {
+    "lodging_tax": {"charge": _l("Lodging tax"), "charge_reversed": _l("Lodging tax taken back")},
+    "ticket_book": {"charge": _l("Ticket book"), "charge_reversed": _l("Ticket book taken back")},
+}
+"""What is charged beside the price, by its item."""
 
 
 def entry(line: Row) -> str:
-    """A line of an account: the lodging tax by its own name."""
-    return said(LODGING_TAX if line.item == "lodging_tax" else LEDGER, line.kind)
+    return of_line(line.kind, line.item)
+
+
+def of_line(kind: str, item: str) -> str:
+    """A line of an account; what is charged beside the price has a name of its own."""
+    return said(BESIDE.get(item, LEDGER), kind)
 
 
 PURPOSES: Mapping[str, Any] = {
@@ -67,6 +82,7 @@ MESSAGES: Mapping[str, Any] = {
     "stay_changed": _l("Notice of changed times"),
     "stay_cancelled": _l("Notice of cancellation"),
     "stay_link": _l("New link to the stay"),
+    "ticket_book_sold": _l("Notice of a ticket book"),
     "payment_received": _l("Receipt of payment"),
     "refund_sent": _l("Notice of refund"),
     "refund_failed": _l("Notice of a failed refund"),
@@ -276,6 +292,7 @@ def table() -> dict[str, Any]:
         "ledger_entry": entry,
         "purpose_name": partial(said, PURPOSES),
         "quota_line": partial(said, QUOTA_LINES),
+        "ticket_line": partial(said, TICKET_LINES),
         "refund_reason": partial(said, REFUND_REASONS),
         "message_name": partial(said, MESSAGES),
         "message_state": partial(said, MESSAGE_STATES),

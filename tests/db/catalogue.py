@@ -25,7 +25,10 @@ DESCRIBED: Mapping[str, Any] = {
     **dict.fromkeys(DRAWER, 0),
     "fee_percent": 50,
     "granted": 4,
+    "months": 6,
+    "tickets": 10,
     "used": 1,
+    "worth": 0,
 }
 """Columns whose values no type and no list tells."""
 

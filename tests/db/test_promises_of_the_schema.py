@@ -36,6 +36,7 @@ APPENDED_ONLY = {
     "membership_periods",
     "quota_lines",
     "register_readings",
+    "ticket_lines",
     "transitions",
 }
 
@@ -45,6 +46,7 @@ RETURNED: Row = {"kind": "refund"}
 TAKEN_BACK: Row = {"kind": "chargeback"}
 ONE_OF_THEM: dict[str, Row] = {
     "fk_quota_lines_facility_id_stay_id_stays": {"kind": "taken", "amount": -1},
+    "fk_ticket_lines_facility_id_stay_id_stays": {"kind": "taken", "amount": -1},
     "uq_ledger_lines_payment": PAID,
     "uq_ledger_lines_refund": RETURNED,
     "uq_ledger_lines_dispute": TAKEN_BACK,

@@ -136,6 +136,10 @@ _BOOKS = """
         union all select concat_ws(' ', 'reading', kind, reason, rows_read) from register_readings
         union all select concat_ws(' ', 'document', kind, number, amount, (
             select count(*) from document_copies c where c.document_id = d.id)) from documents d
+        union all select concat_ws(' ', 'tickets', granted, used, worth, version,
+            taken_back_at is null) from ticket_books
+        union all select concat_ws(' ', 'tickets sold as', tickets, price, withdrawn_at is null)
+        from ticket_offers
         union all select concat_ws(' ', 'lodging tax', t.valid_from, b.min_price, b.amount)
         from lodging_tax_tables t join lodging_tax_bands b on b.table_id = t.id
         union all select concat_ws(' ', 'door', device_id, online, battery) from doors
@@ -208,6 +212,7 @@ def wrong(owner: Owner, stripe: StandIn, seam: Running, line: Running, mail: Mai
         *(f"{one}" for (one,) in owner.rows(_CHAIN)),
         *(f"{one}" for (one,) in owner.rows(_FOLIO)),
         *(f"{one}" for (one,) in owner.rows(_QUOTA)),
+        *(f"{one}" for (one,) in owner.rows(_TICKETS)),
     ]
 
 
@@ -319,6 +324,22 @@ _QUOTA = """
     select 'a stay holds ' || -sum(amount) || ' visits' from quota_lines
     where stay_id is not null group by stay_id having sum(amount) not in (0, -1)
 """
+
+_TICKETS = """
+    select 'a book says ' || b.granted || ', ' || b.used || ' and ' || b.worth || ', its lines '
+           || coalesce(l.granted, 0) || ', ' || coalesce(l.used, 0) || ' and ' || l.worth
+    from ticket_books b left join lateral (
+        select sum(amount) filter (where kind in ('sold', 'taken_back')) as granted,
+               -sum(amount) filter (where kind in ('taken', 'returned')) as used,
+               coalesce(sum(worth), 0) as worth
+        from ticket_lines where book_id = b.id
+    ) l on true
+    where (coalesce(l.granted, 0), coalesce(l.used, 0), l.worth) <> (b.granted, b.used, b.worth)
+    union all
+    select 'a stay holds ' || -sum(amount) || ' tickets' from ticket_lines
+    where stay_id is not null group by stay_id having sum(amount) not in (0, -1)
+"""
+"""A book's figures are the sums of its lines, and a stay holds one ticket or none."""
 
 # What the folio has of a payment or refund is what was taken or returned.
 _FOLIO = """

@@ -67,6 +67,7 @@ class Scene:
         return made
 
     def stays(self) -> Rows:
+        self.cast.tickets(self.cast.tokyo)
         made = {
             # What is over leaves its space to the next.
             "no_show": self.stay(stays.mark_no_show),
@@ -77,6 +78,7 @@ class Scene:
             "admitted": self.stay(stays.admit, space="A02"),
             "owing": self.stay(price=6000, space="A03"),
             "registered": self.registered(),
+            "a visit": self.stay(price=1800, plan="visit", space="B01"),
         }
         found = {state: stay.id for state, stay in made.items()}
         return Rows("/staff/stays/", "stay_id", "stays", found)

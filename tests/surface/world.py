@@ -110,6 +110,7 @@ class World:
     def _fill(self, house: HouseOf, guest: dict[str, Any]) -> list[Booked]:
         """A stay that is paid for, one in house with its key, with their messages."""
         cast, spaces = self.front.cast, list(house.spaces)
+        offer = cast.tickets(house)
         note = f"note of {guest['name']}"
         paid = cast.book(house, guest, space=spaces[0], price=10_000, note=note)
         self.front.paid(paid)
@@ -124,6 +125,7 @@ class World:
             documents.issue(tx, cast.sato.actor, folio, guest["name"], uuid4())
         inside = cast.book(house, guest, space=spaces[1], price=0, note=note)
         self.front.admitted(inside)
+        cast.sell_tickets(inside, offer)
         return [paid, inside]
 
     def _members(self, house: HouseOf, guest: dict[str, Any]) -> list[Joined]:

@@ -70,11 +70,11 @@ def _told(stay: Row, folio: guest_stay.Folio) -> dict[str, Any]:
     steps = cancellation.steps_of(stay.cancellation_steps)
     if stay.state != "reserved" or now >= stay.starts_at or not steps:
         return {"offer": None, "at_desk": not steps}
-    price = folio.price - folio.lodging_tax  # of which the fee is a part
+    price = folio.price - folio.lodging_tax - folio.tickets  # of which the fee is a part
     due = cancellation.consequence(steps, price, stay.starts_at, now)
-    paid = folio.price - folio.balance
+    paid, kept = folio.price - folio.balance, due.fee + folio.tickets
     return {
-        "offer": Offer(due, back=max(0, paid - due.fee), owed=max(0, due.fee - paid)),
+        "offer": Offer(due, back=max(0, paid - kept), owed=max(0, kept - paid)),
         "paid": paid,
         "price": folio.price,
         "schedule": cancellation.schedule(steps, price, stay.starts_at),

@@ -12,7 +12,7 @@ from portal.db import Row
 from portal.money import Money, below_card_minimum
 from portal.outcome import Outcome
 from portal.policies import door_code
-from portal.queries import guest_stay
+from portal.queries import guest_stay, tickets
 from portal.verbs import guests
 from portal.web import access, answer
 from portal.web.guest import words
@@ -75,6 +75,7 @@ def _look() -> dict[str, Any]:
         folio = guest_stay.folio(tx, stay)
         payments = guest_stay.payments(tx, stay_id)
         refunds = guest_stay.refunds(tx, stay_id)
+        books = tickets.of_stay(tx, stay_id)
     house = access.facility()
     on_its_way = sum(r.amount for r in refunds if r.state in ("asked", "unknown", "pending"))
     return {
@@ -86,6 +87,7 @@ def _look() -> dict[str, Any]:
         "too_small": below_card_minimum(Money(max(folio.balance, 0), stay.currency)),
         "under_way": any(payment.state in LIVE for payment in payments),
         "refunds": refunds,
+        "tickets": books,
         # What no card refund covers is handed out at the desk.
         "at_the_desk": max(0, -folio.balance - on_its_way),
         "entry": words.entry,

@@ -5,7 +5,7 @@ from typing import Any
 
 from portal.db import Row
 from portal.lazy import _l
-from portal.web.words import LODGING_TAX
+from portal.web.words import BESIDE
 
 ENTRIES: Mapping[str, Any] = {
     "charge": _l("Price"),
@@ -52,8 +52,8 @@ DECLINED = _l("Your bank declined this card.")
 
 
 def entry(line: Row) -> str:
-    """The lodging tax by its own name."""
-    return str((LODGING_TAX if line.item == "lodging_tax" else ENTRIES)[line.kind])
+    """What is charged beside the price has a name of its own."""
+    return str(BESIDE.get(line.item, ENTRIES)[line.kind])
 
 
 def purpose(key: str) -> str:

@@ -18,7 +18,7 @@ from portal.db import Row
 from portal.lazy import _l
 from portal.money import Money, below_card_minimum
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
-from portal.policies import door_code, opening
+from portal.policies import door_code, opening, stay_codes
 from portal.queries import guest_stay
 from portal.queries import kiosk as seen
 from portal.verbs import kiosk, payments, stays
@@ -44,7 +44,9 @@ TOLD = {
     Code.PAYMENT_UNKNOWN, Code.SPACE_TAKEN, Code.SPACE_QUARANTINED, Code.ENTRANCE_CLOSED,
     Code.ENTRANCE_FULL, Code.WALK_IN_NOT_ALLOWED, Code.PLAN_NOT_IN_CONFIG, Code.MEMBERS_ONLY_PLAN,
     Code.KIOSK_NOTHING_FOUND, Code.FORM_EXPIRED, Code.NOT_FOUND, Code.AMOUNT_BELOW_MINIMUM,
-    Code.BILLING_UNAVAILABLE, Code.REGISTER_MISSING,
+    Code.BILLING_UNAVAILABLE, Code.REGISTER_MISSING, Code.TICKET_BOOK_UNKNOWN,
+    Code.TICKET_BOOK_VOID, Code.TICKET_BOOK_OF_ANOTHER_PLAN, Code.TICKET_BOOK_EXPIRED,
+    Code.TICKET_BOOK_EMPTY, Code.TICKET_BOOK_UNPAID,
 }  # fmt: skip
 
 
@@ -71,6 +73,7 @@ class WalkInForm(TabletForm, forms.MakeForm):
     kana = forms.PersonName(_l("Name in kana"))
     phone = forms.Phone(_l("Telephone"), [forms.required()])
     email = forms.Email(_l("E-mail"))
+    ticket = forms.Text(_l("Code of a ticket book"), most=20)
 
     def validate_name(self, field: Any) -> None:
         forms.require_a_name(field)
@@ -85,7 +88,11 @@ class WalkInForm(TabletForm, forms.MakeForm):
             locale=language(),
         )
         return WalkIn(
-            self.form_key.data, guest, UUID(self.plan_id.data), int(self.hours.data or "1")
+            self.form_key.data,
+            guest,
+            UUID(self.plan_id.data),
+            int(self.hours.data or "1"),
+            stay_codes.as_typed(self.data.get("ticket") or "") or None,
         )
 
 
@@ -128,8 +135,8 @@ def find(token: str) -> AnyResponse | str:
     form, fresh = CodeForm(), seal.new_token()
     if not form.validate():
         return answer.form_again(_page("code", form=form))
-    typed = (form.code.data or "").upper().replace(" ", "").replace("-", "")
-    said = answer.act(kiosk.open_by_code, _entrance_id(), fresh, typed, form.proof.data or "")
+    typed, proof = stay_codes.as_typed(form.code.data or ""), form.proof.data or ""
+    said = answer.act(kiosk.open_by_code, _entrance_id(), fresh, typed, proof)
     return _opened(said, fresh, lambda: _page("code", form=CodeForm(formdata=None)))
 
 
@@ -141,6 +148,7 @@ def walk_in(token: str) -> str:
 
 @blueprint.post("/walk-in", endpoint="book")
 @limiter.limit("20 per minute", key_func=_tablet)
+@limiter.limit("60 per hour", key_func=_tablet, deduct_when=_refused)
 @access.kiosk
 def book(token: str) -> AnyResponse | str:
     form, fresh = _offered(WalkInForm()), seal.new_token()
@@ -225,6 +233,8 @@ def _offered(form: WalkInForm) -> WalkInForm:
         found = seen.plans(tx, _entrance_id())
     form.plan_id.choices = [(str(plan.id), _plan_label(plan)) for plan in found]
     form.hours.choices = [(str(number), str(number)) for number in range(1, LONGEST_HOURS + 1)]
+    if not any(plan.has_tickets for plan in found):
+        del form.ticket
     return form
 
 

@@ -1,7 +1,6 @@
 """The day's close: what is still open, the drawer, the closes before; and the journal as a file."""
 
-from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta
+from datetime import date, time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +9,6 @@ from flask import (
     abort,
     redirect,
     render_template,
-    request,
     url_for,
 )
 from flask_babel import gettext
@@ -33,8 +31,6 @@ MATTERS = {
     "unpaid": _l("Left without paying everything"),
     "not_checked_out": _l("Should have left, and is not checked out"),
 }
-IN_A_BATCH = 1000
-LONGEST_JOURNAL = timedelta(days=366)
 NOON = time(12)
 
 
@@ -98,14 +94,15 @@ def show(day_close_id: UUID) -> str:
 @access.staff("manager")
 def journal() -> AnyResponse:
     """Every line of the folios in the days asked for, as a spreadsheet reads it."""
-    first, last = _day(request.args.get("from")), _day(request.args.get("to"))
-    if first is None or last is None or not timedelta(0) <= last - first <= LONGEST_JOURNAL:
+    asked = lists.days()
+    if asked is None:
         answer.note("refused", Code.JOURNAL_DAYS_IMPOSSIBLE)
         return redirect(url_for("day_closes.index"), 303)
     zone = access.facility().time_zone
+    first, last = asked
     start, end = clock.day_bounds(first, zone)[0], clock.day_bounds(last, zone)[1]
     name = f"journal-{access.facility().slug}-{first}-{last}.csv"
-    return sheet.download(name, _heads(), _batches(start, end))
+    return sheet.download(name, _heads(), sheet.batches(queries.lines, start, end, _cells))
 
 
 def _page(typed: CloseForm | None = None) -> str:
@@ -133,26 +130,7 @@ def _usual_day(last: Row | None) -> date:
     return before if now.time() < NOON and not (last and last.day >= before) else now.date()
 
 
-def _day(text: str | None) -> date | None:
-    try:
-        return forms.in_reach(datetime.strptime(text or "", "%Y-%m-%d").date())
-    except ValueError:
-        return None
-
-
 # The journal as a file ---------------------------------------------------------------------------
-
-
-def _batches(start: datetime, end: datetime) -> Iterator[list[list[Any]]]:
-    """Each its own short transaction: a slow reader holds nothing open."""
-    after = (start, 0)
-    while True:
-        with answer.reading() as tx:
-            lines = queries.lines(tx, start, end, after, IN_A_BATCH)
-        yield [_cells(line) for line in lines]
-        if len(lines) < IN_A_BATCH:
-            return
-        after = (lines[-1].at, lines[-1].id)
 
 
 def _heads() -> list[str]:

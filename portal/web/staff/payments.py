@@ -1,6 +1,6 @@
 """Card payments: listed, shown, refunded, asked after."""
 
-from datetime import date, datetime
+from datetime import datetime
 from uuid import UUID
 
 from flask import Blueprint, abort, render_template, request, url_for
@@ -58,7 +58,7 @@ def refund_failure(reason: str) -> str:
 @access.staff()
 def index() -> str:
     asked = _asked()
-    day = _day(asked["day"])
+    day = lists.day("day")
     bounds = clock.day_bounds(day, access.facility().time_zone) if day else None
     with answer.reading() as tx:
         page = listed.page(tx, _wanted(asked, bounds))
@@ -168,7 +168,7 @@ def _load(payment_id: UUID) -> listed.PaymentPage:
 
 def _asked() -> dict[str, str]:
     """The query's own words, in one order, so that the same list has one address."""
-    state, day = request.args.get("state", ""), _day(request.args.get("day", "").strip())
+    state, day = request.args.get("state", ""), lists.day("day")
     return {
         "state": state if state in MACHINE.table else "",
         "day": day.isoformat() if day else "",
@@ -177,10 +177,3 @@ def _asked() -> dict[str, str]:
 
 def _wanted(asked: dict[str, str], during: tuple[datetime, datetime] | None) -> listed.Wanted:
     return listed.Wanted(asked["state"], during, lists.cursor())
-
-
-def _day(text: str) -> date | None:
-    try:
-        return forms.in_reach(datetime.strptime(text, "%Y-%m-%d").date())
-    except ValueError:
-        return None

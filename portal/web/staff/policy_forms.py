@@ -15,19 +15,6 @@ from portal.web import forms
 ROWS = range(1, MOST_STEPS + 1)
 
 
-class Count(forms.Amount):
-    """Hours or percent: no money, and told so."""
-
-    def process_formdata(self, valuelist: list[str]) -> None:
-        try:
-            super().process_formdata(valuelist)
-        except ValueError:
-            bounds = {"least": self.least, "most": self.most}
-            raise ValueError(
-                gettext("Write a whole number from %(least)s to %(most)s.", **bounds)
-            ) from None
-
-
 class TermsForm(forms.Form):
     """Names, and a row for each step: `hours_1`, `fee_1`, `back_1` and so on. An empty row is no
     step."""
@@ -82,8 +69,8 @@ class TermsForm(forms.Form):
 
 
 for _n in ROWS:
-    setattr(TermsForm, f"hours_{_n}", Count(_l("Hours before arrival"), most=EARLIEST))
-    setattr(TermsForm, f"fee_{_n}", Count(_l("Fee in percent of the price"), most=100))
+    setattr(TermsForm, f"hours_{_n}", forms.Count(_l("Hours before arrival"), most=EARLIEST))
+    setattr(TermsForm, f"fee_{_n}", forms.Count(_l("Fee in percent of the price"), most=100))
     setattr(TermsForm, f"back_{_n}", BooleanField(_l("The visit of a member's month comes back")))
 
 

@@ -86,20 +86,20 @@ def _cancel_page(stay_id: UUID, form: stay_forms.CancelForm | None) -> str:
     with answer.reading() as tx:
         stay = stay_view.head_of(tx, stay_id)
     now, steps = clock.now(), cancellation.steps_of(stay.cancellation_steps)
-    price = stay.charged - stay.lodging_tax
-    due = cancellation.consequence(steps, price, stay.starts_at, now)
+    due = cancellation.consequence(steps, stay.price, stay.starts_at, now)
     if form is None:
         form = stay_forms.CancelForm(formdata=None, data={"fee": due.fee, "version": stay.version})
     paid = stay.charged - stay.balance
-    fee = min(form.fee.data or 0, price)
+    fee = min(form.fee.data or 0, stay.price)
+    over = stay.price + stay.lodging_tax - stay.balance - fee
     return render_template(
         "staff/stays/cancel.html",
         stay=stay,
         form=form,
         version=form.version.data or stay.version,
-        price=price,
+        price=stay.price,
         paid=paid,
-        back=max(0, paid - fee),
+        back=max(0, over),
         due=due if steps else None,
         visit_returns=cancellation.visit_returns(steps, stay.starts_at, now),
     )

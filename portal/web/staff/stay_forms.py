@@ -13,7 +13,7 @@ from portal import clock, wording
 from portal.db import Row
 from portal.lazy import _l, _lp
 from portal.money import LARGEST
-from portal.policies import pricing
+from portal.policies import pricing, stay_codes
 from portal.verbs.guests import NewGuest
 from portal.verbs.stays import NewStay
 from portal.web import forms, people, words
@@ -68,6 +68,7 @@ class StayForm(WhenForm, forms.MakeForm):
     space_id = forms.Choice(_lp("desk", "Space"))
     price = forms.Amount(_l("Price"))
     deposit = forms.Amount(_l("Deposit asked for"))
+    ticket = forms.Text(_l("Code of a ticket book"), most=20, render_kw={"autocomplete": "off"})
     source = forms.Choice(_l("How it came"), default="desk")
     note = forms.Note(_l("Note for colleagues"), render_kw=NOTE_UNITS)
 
@@ -96,12 +97,19 @@ class StayForm(WhenForm, forms.MakeForm):
         if field.data is None and not field.errors and not self.plan_id.data:
             raise ValidationError(gettext("Write a price or choose a plan."))
 
+    def validate_ticket(self, field: Any) -> None:
+        field.data = stay_codes.as_typed(field.data or "") or None
+        if field.data and (self.price.data or self.deposit.data):
+            raise ValidationError(
+                gettext("A ticket pays all of it. Leave price and deposit empty.")
+            )
+
     def wanted(self, house: House, plan: Row | None) -> NewStay:
         """What the verb is asked for; only of a form that is valid."""
         period = self.period(house.time_zone)
         if period is None:
             raise ValueError("a stay without times")
-        price = self.price.data
+        price = 0 if self.ticket.data else self.price.data
         if price is None:
             price = quote(plan, period, house.time_zone)
         return NewStay(
@@ -116,6 +124,7 @@ class StayForm(WhenForm, forms.MakeForm):
             deposit_due=self._deposit(plan, price),
             source=self.source.data,
             note=self.note.data or "",
+            ticket=self.ticket.data,
         )
 
     def _guest(self) -> NewGuest:

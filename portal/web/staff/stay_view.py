@@ -122,7 +122,7 @@ def moment(row: Row) -> Moment:
 def _said(row: Row) -> tuple[str, str]:
     """What happened, and what more there is to say of it."""
     if row.kind == "ledger":
-        return words.said(words.LEDGER, row.event), ""
+        return words.of_line(row.event, row.verb), ""
     if row.kind == "message":
         named = gettext("Message: %(message)s", message=words.said(words.MESSAGES, row.detail))
         return named, words.said(words.MESSAGE_STATES, row.event)

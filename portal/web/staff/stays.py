@@ -1,6 +1,5 @@
 """Stays: found, booked, shown. What is done to one stands in `stay_acts`."""
 
-from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -14,11 +13,12 @@ from portal.outcome import Applied, Noop, Outcome
 from portal.queries import members, offers
 from portal.queries import stays as listed
 from portal.verbs import stays
-from portal.web import access, answer, forms, people, words
-from portal.web.staff import brief, stay_acts, stay_forms, stay_view
+from portal.web import access, answer, forms, lists, people, words
+from portal.web.staff import brief, stay_acts, stay_forms, stay_tickets, stay_view
 
 blueprint = Blueprint("stays", __name__, url_prefix="/staff/stays")
 blueprint.register_blueprint(stay_acts.blueprint)
+blueprint.register_blueprint(stay_tickets.blueprint)
 
 # Words that the templates of staff pages share.
 blueprint.app_context_processor(words.table)
@@ -116,18 +116,18 @@ def _asked() -> dict[str, str]:
     """The query's own words, in one order, so that the same list has one address."""
     typed = request.args.get("q", "").strip()[:LONGEST_SEARCH]
     state = request.args.get("state", "")
-    day = request.args.get("day", "").strip()
+    day = lists.day("day")
     return {
         "q": typed if forms.is_clean(typed) else "",
         "state": state if state in MACHINE.table else "",
-        "day": day if _day(day) else "",
+        "day": day.isoformat() if day else "",
     }
 
 
 def _wanted(asked: dict[str, str]) -> listed.Wanted:
     """What is to come begins today, like the desk's work; what is looked for, at its latest."""
     zone = access.facility().time_zone
-    day = _day(asked["day"])
+    day = lists.day("day")
     to_come = not asked["q"] and day is None and asked["state"] in ("", MACHINE.initial)
     today = clock.day_bounds(clock.local_day(clock.now(), zone), zone)[0]
     after = listed.Cursor.read(request.args.get("after"))
@@ -140,13 +140,6 @@ def _wanted(asked: dict[str, str]) -> listed.Wanted:
         after=after,
         before=None if after else listed.Cursor.read(request.args.get("before")),
     )
-
-
-def _day(text: str) -> date | None:
-    try:
-        return forms.in_reach(datetime.strptime(text, "%Y-%m-%d").date())
-    except ValueError:
-        return None
 
 
 def _at(asked: dict[str, str], **cursor: listed.Cursor | None) -> str | None:

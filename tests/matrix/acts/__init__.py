@@ -10,6 +10,7 @@ from tests.matrix.acts import (
     memberships,
     money,
     stays,
+    tickets,
 )
 
 ACTS: tuple[Act, ...] = (
@@ -21,4 +22,5 @@ ACTS: tuple[Act, ...] = (
     *house.ACTS,
     *differences.ACTS,
     *kiosk.ACTS,
+    *tickets.ACTS,
 )

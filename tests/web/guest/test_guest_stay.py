@@ -345,7 +345,7 @@ def test_statements_of_the_page(shop: Shop, client: FlaskClient) -> None:
     booked = shop.cast.book(deposit_due=2000)
     payment_id = shop.open_payment(booked, "deposit")
     client.get(f"/g/{booked.token}")
-    for path, most in (("", 7), ("/return", 6), (f"/pay/{payment_id}", 4)):
+    for path, most in (("", 8), ("/return", 6), (f"/pay/{payment_id}", 4)):
         with statements() as said:
             client.get(f"/g/{booked.token}{path}")
         assert len(said) <= most, said
@@ -380,3 +380,28 @@ def test_messages_follow_only_when_asked(shop: Shop, client: FlaskClient, lang: 
     assert client.post(action, data=data | {"lang": "xx"}).status_code == 400
     assert client.post(action, data={"lang": "ja"}).status_code == 400
     assert shop.scalar(booked, "select version from guests") == 2
+
+
+# Ticket books -----------------------------------------------------------------------------------
+
+
+def test_a_guest_sees_what_is_left_of_a_book_and_until_when(
+    shop: Shop, client: FlaskClient, lang: str
+) -> None:
+    cast = shop.cast
+    cast.for_visits(cast.tokyo)
+    stay = cast.book(plan="visit", price=1800)
+    cast.policy((24, 50, False), plan="visit")
+    _, said = cast.sell_tickets(stay, cast.tickets(cast.tokyo))
+    page = words(main_of(audit(client.get(f"/g/{stay.token}?lang={lang}"), client, lang)))
+    assert said in page
+    assert "6,800" in page, "the visit and the book are paid together"
+    with cast.transaction(cast.tokyo.id) as tx:
+        cash.take(tx, cast.sato.actor, stay.id, 6800, uuid4())
+    later = clock.now() + timedelta(days=3)
+    used = cast.book(
+        plan="visit", price=0, space="A02", ticket=said, starts_at=later, guest=cast.emma
+    )
+    page = words(main_of(audit(client.get(f"/g/{used.token}?lang={lang}"), client, lang)))
+    assert said in page
+    assert {"ja": "3枚中2枚", "en": "2 of 3"}[lang] in page

@@ -12,7 +12,7 @@ from portal import clock
 from portal.db import SYSTEM
 from portal.jobs import walk_ins
 from portal.policies.register import Entry
-from portal.verbs import facilities, keys, payment_answers, registers, stays
+from portal.verbs import cash, facilities, keys, payment_answers, registers, stays
 from portal.web.extensions import limiter
 from sandbox.watch import statements
 from tests.cast import Booked, Cast
@@ -348,3 +348,38 @@ def test_a_stay_that_is_over_is_not_found(cast: Cast, tablet: FlaskClient, owner
     with cast.transaction(cast.tokyo.id) as tx:
         assert stays.cancel(tx, cast.sato.actor, stay.id, 1).status == "applied"
     assert find(tablet, way, stay, cast, "0123").status_code == 422
+
+
+def test_a_ticket_pays_a_walk_in(cast: Cast, tablet: FlaskClient, owner: Owner, lang: str) -> None:
+    cast.for_visits(cast.tokyo)
+    way = entrance(cast, plans=frozenset(cast.tokyo.plans.values()))
+    assert "ticket" not in form_data(look(tablet, f"{way}/walk-in", lang), f"{way}/walk-in")
+    sold = cast.book(plan="visit", price=0, space="A03", starts_at=clock.now() + timedelta(days=9))
+    _, said = cast.sell_tickets(sold, cast.tickets(cast.tokyo))
+    assert code(book(tablet, way, cast, "visit", ticket=said), tablet) == "TICKET_BOOK_UNPAID"
+    pay_cash(cast, sold, 5000)
+    for wrong, answered in (("NOSUCHCD", "TICKET_BOOK_UNKNOWN"), ("'", "TICKET_BOOK_UNKNOWN")):
+        assert code(book(tablet, way, cast, "visit", ticket=wrong), tablet) == answered
+    other = book(tablet, way, cast, "nap", ticket=said)
+    assert code(other, tablet) == "TICKET_BOOK_OF_ANOTHER_PLAN"
+
+    done = book(tablet, way, cast, "visit", ticket=f"{said[:4]} {said[4:].lower()}")
+    assert (done.status_code, done.location) == (303, f"{way}/stay")
+    assert owner.row("select granted, used from ticket_books") == (3, 1)
+    done = send(tablet, f"{way}/stay", f"{way}/check-in")
+    assert code(done, tablet) == "STAY_ADMITTED", "nothing is left to pay"
+
+
+def test_codes_of_tickets_are_not_guessed(cast: Cast, tablet: FlaskClient) -> None:
+    cast.tickets(cast.tokyo)
+    way = entrance(cast, plans=frozenset(cast.tokyo.plans.values()))
+    typed = {**GUEST, "plan_id": str(cast.tokyo.plans["visit"]), "ticket": "NOSUCHCD"}
+    form = form_data(look(tablet, f"{way}/walk-in"), f"{way}/walk-in") | typed
+    said = [tablet.post(f"{way}/walk-in", data=form).status_code for _ in range(21)]
+    assert said == [422] * 20 + [429]
+
+
+def pay_cash(cast: Cast, stay: Booked, amount: int) -> None:
+    with cast.transaction(stay.facility_id) as tx:
+        said = cash.take(tx, cast.sato.actor, stay.id, amount, uuid4())
+    assert said.status == "applied", said

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from portal import clock
 from portal.verbs import cash, stays
-from portal.web.staff import day_closes
+from portal.web import sheet
 from sandbox.watch import statements
 from tests.cast import Cast
 from tests.outside import Owner
@@ -176,7 +176,7 @@ def journal(client: FlaskClient, **days: Any) -> list[dict[str, str]]:
 def test_the_journal_has_every_line_once(
     cast: Cast, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(day_closes, "IN_A_BATCH", 2)
+    monkeypatch.setattr(sheet, "IN_A_BATCH", 2)
     client = cast.signed_in(cast.suzuki, cast.tokyo, locale="en")
     paid(cast)
     press(client, look(client, PAGE), PAGE, counted="6000")
