@@ -427,11 +427,13 @@ class Cast:
         assert row is not None
         return Joined(made.subject, house.id, seal.unseal(row.token_sealed))
 
-    def join(self, plan: UUID | None = None, guest: dict[str, Any] | None = None) -> Joined:
+    def join(
+        self, plan: UUID | None = None, guest: dict[str, Any] | None = None, **more: Any
+    ) -> Joined:
         """An application that staff have approved."""
         from portal.verbs import memberships
 
-        joined = self.apply(plan, guest)
+        joined = self.apply(plan, guest, **more)
         nobody: Any = None  # whoever is paid at the desk concerns no provider
         desk = Desk(joined.facility_id, nobody, nobody, nobody, "http://here.example")
         with self.app.app_context():

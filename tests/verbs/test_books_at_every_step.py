@@ -1,8 +1,9 @@
 """The books at every step of any life of a stay: what came and went by card, by cash and by the
-bank's word, what the stay costs, and what its receipts state, all add up to the yen."""
+bank's word, what the stay costs, what was sold beside it, what its receipts state, the visits of a
+membership's month and of a ticket book all add up, to the yen and to the visit."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -28,11 +29,17 @@ from portal.verbs import (
 from sandbox.stripe.testing import StandIn
 from tests.cast import Booked, Cast, HouseOf
 from tests.outside import Owner, deliver, pay, work
+from tests.verbs import visits
+from tests.verbs.visits import Visits
 
 PRICE = 9_000
 WITH_BANK = ("needs_response", "under_review", "lost")
 AMOUNTS = st.sampled_from((1, 1000, 2500, PRICE))
 ALWAYS = ("cash", "cash_back", "dearer", "cheaper", "receipt", "close")
+WITHOUT_MONEY = (
+    *("visit_with_ticket", "visit_with_ticket", "visit_of_month", "visit_of_month"),
+    *("cancel_visits", "cancel_visits", "cancel_visits_late", "take_book_back", "sell_book"),
+)
 BEFORE = ("card", "card_deposit", "no_show", "cancel")
 PAID = ("refund", "concede", "dispute", "dispute", "cancel")
 WITH_THE_BANK = ("win", "win", "lose", "cancel", "cash", "cheaper")
@@ -50,9 +57,15 @@ class Life:
     house: HouseOf
     stay: Booked
     price: int = PRICE
+    beside: int = 0
+    """What was sold on its account, which no change of its price touches."""
     cash_in: int = 0
     cash_out: int = 0
     stated: int = 0
+    visits: Visits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.visits = visits.opened(self.cast, self.owner, self.house)
 
     def do(self, verb: Callable[..., Any], *args: Any, **more: Any) -> Any:
         with self.cast.transaction(self.house.id) as tx:
@@ -187,6 +200,25 @@ class Life:
         )
         return self.do(day_close.close, count)
 
+    def sell_book(self, amount: int) -> None:
+        self.beside += self.visits.sell(self.stay)
+
+    def take_book_back(self, amount: int) -> None:
+        self.beside -= self.visits.take_back()
+        self.quiet()
+
+    def visit_with_ticket(self, amount: int) -> None:
+        self.visits.with_ticket(paid=self.balance() <= 0)
+
+    def visit_of_month(self, amount: int) -> None:
+        self.visits.of_the_month()
+
+    def cancel_visits(self, amount: int) -> None:
+        self.visits.cancel(late=False)
+
+    def cancel_visits_late(self, amount: int) -> None:
+        self.visits.cancel(late=True)
+
     # What must hold ------------------------------------------------------------------------------
 
     def quiet(self) -> None:
@@ -214,6 +246,14 @@ class Life:
             )
         )
 
+    def balance(self) -> int:
+        return int(
+            self.owner.one(
+                "select coalesce(sum(amount), 0) from ledger_lines where stay_id = %s",
+                self.stay.id,
+            )
+        )
+
     def received(self) -> int:
         return -self.lines(
             *("deposit", "payment", "cash", "cash_returned"),
@@ -230,12 +270,12 @@ class Life:
         assert -self.lines("cash") == self.cash_in
         assert self.lines("cash_returned") == self.cash_out
         assert back + bank <= paid
-        assert self.lines("charge", "charge_reversed", "fee") == self.price >= 0
-        balance = int(self.owner.one(
-            "select coalesce(sum(amount), 0) from ledger_lines where stay_id = %s", self.stay.id
-        ))  # fmt: skip
+        assert self.lines("charge", "charge_reversed", "fee") == self.price + self.beside
+        assert min(self.price, self.beside) >= 0
+        self.visits.check()
+        balance = self.balance()
         in_hand = paid - back - bank + self.cash_in - self.cash_out
-        assert balance == self.price - in_hand
+        assert balance == self.price + self.beside - in_hand
         assert in_hand >= 0
         if balance < 0:
             assert -balance <= self.cash_in - self.cash_out, "what was paid by card went back"
@@ -275,13 +315,20 @@ class Life:
 def test_books_are_even_at_every_step(
     cast: Cast, worker: House, stripe: StandIn, owner: Owner, data: st.DataObject
 ) -> None:
-    house = cast.open_house(f"house-{uuid4().hex[:8]}", "宿", "Inn")
+    house = cast.open_house(f"house-{uuid4().hex[:8]}", "宿", "Inn", spaces=visits.SPACES)
     stay = cast.book(house, price=PRICE, deposit_due=2000, actor=cast.sato.actor)
     life = Life(cast, worker, stripe, owner, house, stay)
     life.step(data.draw(st.sampled_from(("card", "card_deposit", "cash"))), PRICE)
     life.quiet()
     life.check()
+    if data.draw(st.sampled_from((True, True, False))):
+        life.step("sell_book", 0)
+        life.step(data.draw(st.sampled_from(("cash", "card"))), visits.PRICE)
+        life.quiet()
     for _ in range(LONGEST):
         life.step(data.draw(st.sampled_from(life.possible())), data.draw(AMOUNTS))
         life.quiet()
         life.check()
+        for name in data.draw(st.lists(st.sampled_from(WITHOUT_MONEY), min_size=2, max_size=3)):
+            life.step(name, 0)
+            life.check()
