@@ -69,6 +69,11 @@ class Actor:
     id: UUID | None
     name: str
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """As a row names it."""
+        return {"actor_kind": self.kind, "actor_id": self.id, "actor_name": self.name}
+
 
 SYSTEM = Actor("system", None, "monban")
 

@@ -1,12 +1,11 @@
 """The folio's only writer. Lines are appended; the balance is their sum."""
 
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 from uuid import UUID
 
-from portal import clock
 from portal.db import Actor, Tx
-from portal.log import request_id
 from portal.models import Payment, Refund
+from portal.move import signed
 
 Entry = TypeVar("Entry", Payment, Refund)
 
@@ -109,7 +108,6 @@ def book(
         )
         select before.balance from before, line
         """,
-        facility_id=tx.facility_id,
         **{column: stay_id or membership_id},
         kind=kind,
         amount=amount if kind in RAISES else -amount,
@@ -120,7 +118,7 @@ def book(
         form_key=form_key,
         memo=memo,
         item=item,
-        **_by(actor),
+        **signed(tx, actor),
     )
     return None if before is None else int(before)
 
@@ -149,7 +147,7 @@ def take_back(tx: Tx, actor: Actor, stay_id: UUID, items: tuple[Item, ...] = OF_
         """,
         stay=stay_id,
         items=list(items),
-        **_by(actor),
+        **signed(tx, actor),
     )
 
 
@@ -159,16 +157,6 @@ def _rate(kind: Kind, item: Item, table: str) -> str:
     if kind not in ("charge", "charge_reversed"):
         return _NO_RATE
     return _RATE_OF_PLAN.format(plans="plans" if table == "stays" else "membership_plans")
-
-
-def _by(actor: Actor) -> dict[str, Any]:
-    return {
-        "actor_kind": actor.kind,
-        "actor_id": actor.id,
-        "actor_name": actor.name,
-        "request_id": request_id(),
-        "at": clock.now(),
-    }
 
 
 def is_charged(tx: Tx, membership_id: UUID, invoice_id: str | None) -> bool:

@@ -207,9 +207,7 @@ def signed(tx: Tx, actor: Actor) -> dict[str, Any]:
     """Where it is, who does it, in which request and when: what stands on every line of a book."""
     return {
         "facility_id": tx.facility_id,
-        "actor_kind": actor.kind,
-        "actor_id": actor.id,
-        "actor_name": actor.name,
+        **actor.columns,
         "request_id": request_id(),
         "at": clock.now(),
     }

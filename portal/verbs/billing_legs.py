@@ -184,9 +184,7 @@ def _put(tx: Tx, actor: Actor, membership: Row, kind: Kind, wish: Wish) -> UUID:
         membership_id=membership.id,
         kind=kind,
         wish=json.dumps(dict(wish)),
-        actor_kind=actor.kind,
-        actor_id=actor.id,
-        actor_name=actor.name,
+        **actor.columns,
         lease=LEASE,
         request_id=request_id(),
     )

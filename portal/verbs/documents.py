@@ -13,6 +13,7 @@ from portal.db import Actor, Row, Tx
 from portal.log import request_id
 from portal.models import Document
 from portal.money import Money
+from portal.move import signed
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.policies import tax
 from portal.policies.tax import Part
@@ -106,8 +107,7 @@ def issue_again(
         """,
         id=document_id,
         form_key=form_key,
-        **_signed(tx, actor),
-        at=clock.now(),
+        **signed(tx, actor),
     )
     if made.rowcount:
         return Applied(Code.RECEIPT_ISSUED_AGAIN, to="copy", subject=document_id)
@@ -206,7 +206,9 @@ def _write(
         stated=json.dumps(stated, ensure_ascii=False),
         form_key=form_key,
         issued_at=now,
-        **_signed(tx, actor),
+        facility_id=tx.facility_id,
+        request_id=request_id(),
+        **actor.columns,
         number=_next_number(tx),
     )
 
@@ -262,13 +264,3 @@ def _next_number(tx: Tx) -> int:
             facility=tx.facility_id,
         )
     )
-
-
-def _signed(tx: Tx, actor: Actor) -> dict[str, Any]:
-    return {
-        "facility_id": tx.facility_id,
-        "actor_kind": actor.kind,
-        "actor_id": actor.id,
-        "actor_name": actor.name,
-        "request_id": request_id(),
-    }

@@ -52,9 +52,7 @@ def write_table(
         facility_id=tx.facility_id,
         valid_from=valid_from,
         form_key=form_key,
-        actor_kind=actor.kind,
-        actor_id=actor.id,
-        actor_name=actor.name,
+        **actor.columns,
         request_id=request_id(),
     )
     tx.run(
