@@ -37,6 +37,9 @@ NEAREST = {
     "inbox": "event or inbox",
     "events": "event or inbox",
     "hooks": "event or inbox",
+    "ticket": "ticket or book",
+    "quota": "visit",
+    "day_close": "day_close",
     "move": "stays or refund",
     "stays": "stays",
 }

@@ -17,6 +17,7 @@ class Break:
 
 
 LEGS, CARD = "portal/verbs/billing_legs.py", ("tests/verbs/test_card_memberships.py",)
+TICKETS = "tests/verbs/test_tickets.py"
 VERBS, JOBS, DB = "tests/verbs", "tests/jobs", "tests/db"
 MOVE, MESSAGES = "portal/move.py", "portal/jobs/messages.py"
 INBOX, OUTBOX, EVENTS = "portal/inbox.py", "portal/outbox.py", "portal/jobs/events.py"
@@ -478,5 +479,48 @@ BREAKS = (
         "in_time = paid_at <= _ended_at(tx, membership)",
         "in_time = True",
         CARD,
+    ),
+    Break(
+        "a ticket book that is not paid pays visits",
+        "portal/verbs/ticket_books.py",
+        "                  where l.stay_id = b.stay_id))\n            for no key update of b",
+        "                  where l.stay_id = b.stay_id) or true)\n"
+        "            for no key update of b",
+        (TICKETS,),
+    ),
+    Break(
+        "a ticket is taken and not counted",
+        "portal/verbs/ticket_books.py",
+        "set used = b.used + 1, worth = b.worth - was.share",
+        "set used = b.used, worth = b.worth",
+        (TICKETS,),
+    ),
+    Break(
+        "a late cancellation mints a visit",
+        "portal/verbs/stays.py",
+        "if cancellation.visit_returns(terms, stay.starts_at, clock.now()):",
+        "if terms is not None:",
+        (TICKETS, "tests/verbs/test_quota.py"),
+    ),
+    Break(
+        "a cancellation takes back what was sold beside the stay",
+        "portal/ledger.py",
+        "          and l.item = any(:items)\n",
+        "",
+        (TICKETS, "tests/verbs/test_books_at_every_step.py"),
+    ),
+    Break(
+        "a visit is taken of a month that has none left",
+        "portal/verbs/quota.py",
+        "and month = :month and used < granted",
+        "and month = :month",
+        ("tests/verbs/test_quota.py",),
+    ),
+    Break(
+        "a day's close seals what it has not added up",
+        "portal/verbs/day_close.py",
+        "journal.take(tx, close_id, batch.lines)",
+        "journal.take(tx, close_id, journal.batch(tx, last, opening).lines)",
+        ("tests/verbs/test_day_close.py",),
     ),
 )

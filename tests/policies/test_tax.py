@@ -1,5 +1,7 @@
 """Consumption tax within prices: one rounding for each rate of a document, and sums that hold."""
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,10 +22,10 @@ PRICES = st.lists(
 
 
 @given(PARTS, st.randoms())
-def test_totals_sum_up_in_any_order(parts: list[Part], chance: object) -> None:
+def test_totals_sum_up_in_any_order(parts: list[Part], chance: Random) -> None:
     found = totals(parts)
     assert sum(total.amount for total in found) == sum(part.amount for part in parts)
-    chance.shuffle(parts)  # type: ignore[attr-defined]
+    chance.shuffle(parts)
     assert totals(parts) == found
 
 
@@ -61,13 +63,13 @@ def test_what_is_charged_in_the_end_is_the_sum_and_never_below_zero(charges: lis
 
 @given(PRICES, st.lists(st.integers(0, 100), max_size=5), st.randoms())
 def test_receipts_of_parts_add_up_to_the_whole(
-    charges: list[Part], shares: list[int], chance: object
+    charges: list[Part], shares: list[int], chance: Random
 ) -> None:
     """However often a receipt is asked for meanwhile, all of them together state what is
     charged, and each its own money."""
     whole, came, before = sum(part.amount for part in charges), 0, []
     for reached in [*sorted(whole * share // 100 for share in shares), whole]:
-        chance.shuffle(charges)  # type: ignore[attr-defined]
+        chance.shuffle(charges)
         now = stated(charges, reached, before)
         assert sum(part.amount for part in now) == reached - came
         came, before = reached, [*before, *now]

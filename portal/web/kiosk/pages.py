@@ -294,8 +294,8 @@ def _told(outcome: Outcome) -> Outcome:
     """What a guest who stands there may read: of the blocklist, nothing."""
     if isinstance(outcome, Refused) and outcome.code not in TOLD:
         return Refused(Code.ASK_AT_DESK)
-    if outcome.code == Code.STAY_ADMITTED_THOUGH_LISTED:
-        return Applied(Code.STAY_ADMITTED, to="admitted", subject=outcome.subject)  # type: ignore[union-attr]
+    if isinstance(outcome, Applied) and outcome.code == Code.STAY_ADMITTED_THOUGH_LISTED:
+        return Applied(Code.STAY_ADMITTED, to="admitted", subject=outcome.subject)
     return outcome
 
 
