@@ -8,6 +8,7 @@ from portal import ledger
 from portal.db import Row, Tx
 from portal.models.cancellation import STEPS
 from portal.models.quota import HELD
+from portal.models.stay import ENDED_BY_DEPOSIT
 from portal.queries.stays import GATE, GIVEN_BY, SHOWN
 
 HISTORY = 100
@@ -66,7 +67,8 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
     return tx.row(
         f"""
         select {SHOWN}, {GATE}, s.note, s.token_sealed, s.created_at, s.admitted_at, s.departed_at,
-               s.cancelled_at, s.plan_id, p.name_ja as space_ja, p.name_en as space_en,
+               s.cancelled_at, s.deposit_by, {ENDED_BY_DEPOSIT} as ended_by_deposit, s.plan_id,
+               p.name_ja as space_ja, p.name_en as space_en,
                {STEPS} as cancellation_steps, {HELD} as quota_month,
                g.line_user_id, g.preferred_locale, f.default_locale,
                plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
@@ -116,7 +118,7 @@ def _payments(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     return tx.rows(
         """
         select p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code,
-               p.intent_id, p.created_at, p.succeeded_at,
+               p.authorised_at, p.intent_id, p.created_at, p.succeeded_at,
                case when p.state in ('succeeded', 'refund_owed') and not exists (
                    select 1 from disputes d where d.payment_id = p.id and not d.refundable
                ) then p.amount - coalesce((

@@ -1,7 +1,7 @@
 """Changes within a stay: another space, other times. The state stays, the version moves on."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
@@ -12,7 +12,16 @@ from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import benefits, facts, keys, lodging_taxes, quota, refunds_owed
+from portal.policies import deposit_hold
+from portal.verbs import (
+    benefits,
+    deposit_reminders,
+    facts,
+    keys,
+    lodging_taxes,
+    quota,
+    refunds_owed,
+)
 from portal.verbs.lodging_taxes import Lodging
 from portal.verbs.stays import LONGEST, SPACE_PERIOD
 
@@ -68,7 +77,9 @@ def change_times(
         return Refused(Code.MEMBERS_ONLY_PLAN)
     try:
         with tx.savepoint():
-            free = _update(tx, stay, {"starts_at": starts_at, "ends_at": ends_at})
+            deposit_by = _deposit_by(stay, starts_at)
+            times = {"starts_at": starts_at, "ends_at": ends_at, "deposit_by": deposit_by}
+            free = _update(tx, stay, times)
             if free:
                 quota.follow(tx, actor, stay, starts_at)
     except quota.ExhaustedError as none_left:
@@ -79,6 +90,8 @@ def change_times(
     now = f"{starts_at.isoformat()}/{ends_at.isoformat()}"
     note(tx, actor, MACHINE, stay_id, stay.state, "change_times", f"{was} → {now}")
     _reprice(tx, actor, stay, price_change, (starts_at, ends_at))
+    if deposit_by != stay.deposit_by:
+        deposit_reminders.put(tx, stay_id, stay.asked_at, deposit_by)
     told_with_the_key = stay.state == "admitted" and keys.retime(tx, actor, stay, ends_at)
     if not told_with_the_key:
         outbox.enqueue(tx, stay_id, "stay_changed", f"{stay_id}:{seen + 1}", {})
@@ -104,6 +117,13 @@ def _impossible(
     if not 0 <= int(stay.charged) - int(stay.lodging_tax) + price_change <= LARGEST:
         return Code.PRICE_BELOW_ZERO
     return None
+
+
+def _deposit_by(stay: Row, starts_at: datetime) -> datetime | None:
+    """The deadline of a deposit is never after arrival."""
+    if starts_at == stay.starts_at:
+        return cast("datetime | None", stay.deposit_by)
+    return deposit_hold.moved(stay.deposit_by, starts_at, stay.asked_at)
 
 
 def _update(tx: Tx, stay: Row, values: dict[str, Any]) -> bool:

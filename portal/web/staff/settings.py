@@ -14,6 +14,7 @@ from portal.policies import tax
 from portal.queries import house
 from portal.verbs import facilities
 from portal.web import access, answer, forms
+from portal.web.staff.policy_forms import Count
 
 blueprint = Blueprint("settings", __name__, url_prefix="/staff/settings")
 
@@ -24,6 +25,12 @@ class BenefitsForm(forms.Form):
 
 class RegisterForm(forms.Form):
     register_required = BooleanField(_l("Let guests of lodging in only once it is filled in"))
+
+
+class DepositForm(forms.Form):
+    deposit_hours = Count(
+        _l("Hours that a booking waits for its deposit"), least=1, most=facilities.LONGEST_HOLD
+    )
 
 
 class IssuerForm(forms.Form):
@@ -70,10 +77,20 @@ def register() -> AnyResponse | str:
     return _answered(answer.act(facilities.require_register, bool(form.register_required.data)))
 
 
+@blueprint.post("/deposit")
+@access.staff("manager")
+def deposit() -> AnyResponse | str:
+    form = DepositForm()
+    if not form.validate():
+        return answer.form_again(_page(deposit=form))
+    return _answered(answer.act(facilities.hold_for_deposit, form.deposit_hours.data))
+
+
 def _page(
     benefits: BenefitsForm | None = None,
     issuer: IssuerForm | None = None,
     register: RegisterForm | None = None,
+    deposit: DepositForm | None = None,
 ) -> str:
     """The settings as they are, or as they were typed where that was not right."""
     with answer.reading() as tx:
@@ -85,6 +102,7 @@ def _page(
         form=benefits or BenefitsForm(formdata=None, data=data),
         register=register
         or RegisterForm(formdata=None, data={"register_required": kept.register_required}),
+        deposit=deposit or DepositForm(formdata=None, data={"deposit_hours": kept.deposit_hours}),
         issuer=issuer or IssuerForm(formdata=None, data=named),
     )
 
