@@ -134,7 +134,7 @@ _FACTS = f"""
                when 'stay_changed' then s.state in ('reserved', 'admitted')
                when 'stay_cancelled' then s.state = 'cancelled'
                when 'deposit_missed' then s.state = 'cancelled'
-               when 'deposit_deadline' then s.state = 'reserved' and deposit_open(s) > 0
+               when 'deposit_deadline' then s.state = 'reserved' and deposit_to_come(s) > 0
                     and s.deposit_by is not distinct from o.deposit_by
                when 'deposit_reminder' then {AWAITED_BY} = o.deposit_by
                when 'membership_applied' then m.state = 'applying'

@@ -23,7 +23,7 @@ from portal.models.columns import Created, House, Instant, Key, Ref, Version, Wo
 SOURCES = ("desk", "web", "walk_in")
 
 AWAITED_BY = """
-    case when s.deposit_by is not null and s.state = 'reserved' and deposit_open(s) > 0
+    case when s.deposit_by is not null and s.state = 'reserved' and deposit_to_come(s) > 0
          then s.deposit_by end
 """
 """The deadline of a stay `s`, while it means anything: `policies.deposit_hold.is_awaited`."""

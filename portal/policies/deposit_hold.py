@@ -30,12 +30,12 @@ def reminder(asked_at: datetime, deposit_by: datetime) -> datetime | None:
     return deposit_by - left if left >= SOONEST_REMINDER else None
 
 
-def is_awaited(state: str, still_open: int) -> bool:
-    """Whether a deadline means anything: of a stay that is reserved, while anything of its deposit
-    is open (`pricing.deposit_open`)."""
-    return state == "reserved" and still_open > 0
+def is_awaited(state: str, to_come: int) -> bool:
+    """Whether a deadline means anything: of a stay that is reserved, while a part of its deposit
+    has never come. One that came and was given back waits for a person, and ends by no clock."""
+    return state == "reserved" and to_come > 0
 
 
-def is_missed(state: str, still_open: int, deposit_by: datetime | None, now: datetime) -> bool:
+def is_missed(state: str, to_come: int, deposit_by: datetime | None, now: datetime) -> bool:
     """Awaited, and the deadline has come."""
-    return is_awaited(state, still_open) and deposit_by is not None and deposit_by <= now
+    return is_awaited(state, to_come) and deposit_by is not None and deposit_by <= now

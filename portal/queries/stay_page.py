@@ -68,6 +68,8 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
         f"""
         select {SHOWN}, {GATE}, s.note, s.token_sealed, s.created_at, s.admitted_at, s.departed_at,
                s.cancelled_at, s.deposit_by, {ENDED_BY_DEPOSIT} as ended_by_deposit, s.plan_id,
+               s.state = 'reserved' and s.deposit_due > 0 and deposit_to_come(s) > 0
+                   as awaits_deposit,
                p.name_ja as space_ja, p.name_en as space_en,
                {STEPS} as cancellation_steps, {HELD} as quota_month,
                g.line_user_id, g.preferred_locale, f.default_locale,

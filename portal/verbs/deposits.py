@@ -8,7 +8,7 @@ from portal.db import Actor, Row, Tx
 from portal.machines.stay import MACHINE
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.policies import deposit_hold, pricing
+from portal.policies import deposit_hold
 from portal.verbs import deposit_reminders, facts, payments, stays
 from portal.verbs.desk import Desk
 
@@ -27,7 +27,7 @@ def set_deadline(
         return Noop(Code.DEPOSIT_DEADLINE_UNCHANGED, subject=stay_id)
     if stay.version != seen:
         return Conflict(Code.STALE_PAGE, standing(tx, MACHINE, stay_id))
-    if not deposit_hold.is_awaited(stay.state, _open(stay)):
+    if not deposit_hold.is_awaited(stay.state, stay.deposit_to_come):
         return Refused(Code.DEPOSIT_NOT_AWAITED)
     if deposit_by is not None and not stay.asked_at < deposit_by <= stay.starts_at:
         return Refused(Code.DEPOSIT_DEADLINE_IMPOSSIBLE, {"starts_at": stay.starts_at})
@@ -80,13 +80,10 @@ def _held(stay: Row) -> Outcome | None:
     """Why this booking is not to be ended."""
     if stay.state == "cancelled":
         return Noop(Code.STAY_ALREADY_CANCELLED, subject=stay.id)
-    if not deposit_hold.is_missed(stay.state, _open(stay), stay.deposit_by, stay.asked_at):
+    to_come = int(stay.deposit_to_come)
+    if not deposit_hold.is_missed(stay.state, to_come, stay.deposit_by, stay.asked_at):
         return Refused(Code.DEPOSIT_NOT_MISSED)
     return None
-
-
-def _open(stay: Row) -> int:
-    return pricing.deposit_open(stay.deposit_due, int(stay.charged), int(stay.balance))
 
 
 def _attempts(tx: Tx, stay_id: UUID) -> list[UUID]:

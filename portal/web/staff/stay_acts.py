@@ -255,7 +255,6 @@ def _deposit_page(stay_id: UUID, form: stay_forms.DeadlineForm | None) -> str:
         "staff/stays/deposit.html",
         stay=stay,
         form=form,
-        awaited=stay_view.awaits_deposit(stay),
         still_open=pricing.deposit_open(stay.deposit_due, stay.charged, stay.balance),
     )
 

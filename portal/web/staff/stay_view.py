@@ -13,7 +13,6 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock, wording
 from portal.db import Row, Tx
 from portal.outcome import Code, Outcome
-from portal.policies import deposit_hold, pricing
 from portal.queries import stay_page
 from portal.verbs.deposits import WITHOUT_END
 from portal.verbs.stays import DEPOSIT_MISSED
@@ -51,7 +50,6 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
         stay=seen.stay,
         seen=seen,
         now=now,
-        awaits_deposit=awaits_deposit(seen.stay),
         nights=clock.nights(seen.stay.starts_at, seen.stay.ends_at, access.facility().time_zone),
         settlement=settlement(seen.stay),
         reason=said.refusal if reserved else None,
@@ -93,12 +91,6 @@ def settlement(row: Row) -> Settlement:
     if row.balance == 0:
         return "settled"
     return "due" if row.balance > 0 else "owed"
-
-
-def awaits_deposit(stay: Row) -> bool:
-    """Whether a deadline of its deposit would mean anything."""
-    still_open = pricing.deposit_open(stay.deposit_due, stay.charged, stay.balance)
-    return deposit_hold.is_awaited(stay.state, still_open)
 
 
 def _cash_forms(seen: stay_page.StayPage, bound: dict[str, stay_forms.CashForm]) -> dict[str, Any]:
