@@ -40,6 +40,11 @@ class Facts:
     amount: int | None
     fee: int | None
     link: str
+    deposit: int | None = None
+    """What of the deposit is still open."""
+    deposit_by: datetime | None = None
+    deposit_awaited: bool = False
+    """The booking ends where the deposit does not come by then."""
     plan_retired: bool = False
     """Of a membership: its plan is no longer offered, so it cannot go on."""
 
@@ -75,6 +80,9 @@ def _words(facts: Facts) -> dict[str, Any]:
         "amount": _money(facts.amount, facts),
         "fee": _money(facts.fee, facts),
         "link": facts.link,
+        "deposit": _money(facts.deposit, facts),
+        "deposit_by": _instant(formats.when, facts.deposit_by, facts),
+        "deposit_awaited": facts.deposit_awaited,
         "plan_retired": facts.plan_retired,
     }
 

@@ -3,12 +3,13 @@ inline; `jobs.outbox` is the only caller of a channel."""
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from portal.db import Row, Tx
 from portal.log import request_id
+from portal.models.stay import AWAITED_BY
 
 LEASE = timedelta(minutes=5)
 BATCH = 50
@@ -35,13 +36,15 @@ def enqueue(
     membership_id: UUID | None = None,
     consumer_key: str | None = None,
     by_mail_in: str | None = None,
+    not_before: datetime | None = None,
 ) -> bool:
     """Write one message about one fact; `event_type:fact` is said once, however often it is asked.
     It is of a stay, or of a membership.
 
     False when the guest left no address. The payload holds ids and amounts, never a door code.
     Where and in which language is resolved now: LINE before e-mail, and the guest's language, else
-    the house's. `by_mail_in` is the language of a message that LINE has refused.
+    the house's. `by_mail_in` is the language of a message that LINE has refused. One with
+    `not_before` waits until then, and is withdrawn where it is no longer true.
     """
     dedupe_key = f"{event_type}:{fact}"
     addressed: bool | None = tx.scalar(
@@ -60,10 +63,11 @@ def enqueue(
             join facilities f on f.id = g.facility_id
         ), written as (
             insert into outbox (facility_id, stay_id, membership_id, dedupe_key, consumer_key,
-                event_type, channel, recipient, locale, payload, priority, request_id)
+                event_type, channel, recipient, locale, payload, priority, request_id, not_before)
             select :facility_id, :stay_id, :membership_id, :dedupe_key, :consumer_key, :event_type,
                    case when line is null then 'email' else 'line' end, coalesce(line, email),
-                   locale, cast(:payload as jsonb), :priority, :request_id
+                   locale, cast(:payload as jsonb), :priority, :request_id,
+                   coalesce(cast(:not_before as timestamptz), now())
             from contact where coalesce(line, email) <> ''
             on conflict (facility_id, dedupe_key) do nothing
         )
@@ -79,6 +83,7 @@ def enqueue(
         payload=json.dumps(dict(payload)),
         priority=PRIORITY.get(event_type, OTHER),
         request_id=request_id(),
+        not_before=not_before,
     )
     if addressed is None:
         raise LookupError("a message was asked about what is not in scope")
@@ -98,10 +103,11 @@ def claim(tx: Tx, token: UUID) -> list[tuple[UUID, UUID]]:
     return [(row.id, row.facility_id) for row in rows]
 
 
-_FACTS = """
+_FACTS = f"""
     with o as materialized (
         select *, (payload ->> 'key_id')::uuid as key_id,
                (payload ->> 'payment_id')::uuid as payment_id,
+               (payload ->> 'deposit_by')::timestamptz as deposit_by,
                coalesce((select guest_id from stays where id = outbox.stay_id),
                         (select r.guest_id from memberships m join members r on r.id = m.member_id
                          where m.id = outbox.membership_id)) as guest_id
@@ -115,6 +121,8 @@ _FACTS = """
            f.time_zone, n.name_ja as plan_ja, n.name_en as plan_en,
            n.retired_at is not null as plan_retired,
            p.name_ja as space_ja, p.name_en as space_en, y.amount as payment_amount,
+           s.deposit_by, {AWAITED_BY} is not null as deposit_awaited,
+           case when s.deposit_due > 0 then deposit_open(s) end as deposit_open,
            exists (select 1 from consumed_effects c
                    where c.consumer_key = o.consumer_key) as already_heard,
            case o.event_type
@@ -125,6 +133,10 @@ _FACTS = """
                when 'stay_created' then s.state in ('reserved', 'admitted')
                when 'stay_changed' then s.state in ('reserved', 'admitted')
                when 'stay_cancelled' then s.state = 'cancelled'
+               when 'deposit_missed' then s.state = 'cancelled'
+               when 'deposit_deadline' then s.state = 'reserved' and deposit_to_come(s) > 0
+                    and s.deposit_by is not distinct from o.deposit_by
+               when 'deposit_reminder' then {AWAITED_BY} = o.deposit_by
                when 'membership_applied' then m.state = 'applying'
                when 'membership_checkout' then m.state = 'checkout'
                when 'membership_overdue' then m.state = 'past_due'

@@ -68,6 +68,26 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         _l("The stay cannot have these times. It must end after it begins, and not in the past."),
     ),
     "DEPOSIT_EXCEEDS_PRICE": (REFUSED, _l("The deposit cannot be more than the price.")),
+    "DEPOSIT_DEADLINE_SET": (
+        APPLIED,
+        _l("The time for the deposit is changed, and the guest is told."),
+    ),
+    "DEPOSIT_DEADLINE_UNCHANGED": (NOOP, _l("The deposit has this time already.")),
+    "DEPOSIT_DEADLINE_IMPOSSIBLE": (
+        REFUSED,
+        _l(
+            "The time for the deposit must be to come, and at arrival at the latest: %(starts_at)s."
+        ),
+    ),
+    "DEPOSIT_NOT_AWAITED": (REFUSED, _l("This stay waits for no deposit.")),
+    "DEPOSIT_NOT_MISSED": (
+        REFUSED,
+        _l("The deposit is not overdue, so the booking goes on."),
+    ),
+    "DEPOSIT_HOURS_IMPOSSIBLE": (
+        REFUSED,
+        _l("A booking can be held for 1 hour to 366 days."),
+    ),
     "FEE_EXCEEDS_PRICE": (REFUSED, _l("The fee cannot be more than the price, %(amount)s.")),
     "PRICE_BELOW_ZERO": (REFUSED, _l("The price would leave what a stay can cost.")),
     "QUOTA_EXHAUSTED": (

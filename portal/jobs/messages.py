@@ -200,6 +200,9 @@ def _facts(house: House, row: Row) -> letters.Facts:
         amount=row.payment_amount or row.payload.get("amount"),
         fee=row.payload.get("fee"),
         link=_link(house, row),
+        deposit=row.deposit_open,
+        deposit_by=row.deposit_by,
+        deposit_awaited=bool(row.deposit_awaited),
         plan_retired=bool(row.plan_retired),
     )
 

@@ -136,6 +136,7 @@ HANDLERS: dict[str, Handler] = {
     "payment_intent.payment_failed": on_intent,
     "payment_intent.canceled": on_intent,
     "payment_intent.requires_action": on_intent,
+    "payment_intent.amount_capturable_updated": on_intent,
     "refund.created": on_refund,
     "refund.updated": on_refund,
     "refund.failed": on_refund,

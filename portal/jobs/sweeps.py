@@ -9,7 +9,7 @@ from rq.cron import CronScheduler
 from portal import doorbell, inbox, log
 from portal.db import transaction
 from portal.doorbell import HOUSEKEEPING, KINDS, Kind
-from portal.jobs import walk_ins
+from portal.jobs import deposits, walk_ins
 from portal.jobs.catch_up import fetch_missed
 from portal.jobs.drain import drain
 from portal.jobs.house import at_work
@@ -28,6 +28,7 @@ EVERY: dict[Kind, int] = {
 
 CATCH_UP_SECONDS = 300
 WALK_INS_SECONDS = 120
+DEPOSITS_SECONDS = 120
 PRUNE_SECONDS = 3600
 RECONCILE_SECONDS = 3600
 PURGED_AT_ONCE = 500
@@ -42,6 +43,7 @@ def scheduler(connection: Redis) -> CronScheduler:
         _every(cron, EVERY[kind], kind, drain, kind)
     _every(cron, CATCH_UP_SECONDS, HOUSEKEEPING, catch_up)
     _every(cron, WALK_INS_SECONDS, HOUSEKEEPING, let_walk_ins_go)
+    _every(cron, DEPOSITS_SECONDS, HOUSEKEEPING, end_missed_deposits)
     _every(cron, PRUNE_SECONDS, HOUSEKEEPING, prune)
     _every(cron, PRUNE_SECONDS, HOUSEKEEPING, purge)
     _every(cron, RECONCILE_SECONDS, HOUSEKEEPING, compare)
@@ -76,6 +78,12 @@ def let_walk_ins_go() -> int:
     """Spaces that nobody who stood at a tablet has paid for are free again."""
     with at_work(), log.request(log.new_request_id()):
         return walk_ins.let_go()
+
+
+def end_missed_deposits() -> int:
+    """Bookings whose deposit did not come in time hold no space any more."""
+    with at_work() as house, log.request(log.new_request_id()):
+        return deposits.end_missed(house)
 
 
 def prune() -> int:

@@ -28,6 +28,7 @@ class Facility(Base):
             name="minutes",
         ),
         CheckConstraint("tax_number ~ '^T[1-9][0-9]{12}$'", name="tax_number"),
+        CheckConstraint("deposit_hours between 1 and 8784", name="deposit_hours"),
     )
 
     id: Mapped[Key]
@@ -55,6 +56,8 @@ class Facility(Base):
     """Members keep what their membership gives while a payment of theirs is overdue."""
     register_required: Mapped[bool] = mapped_column(server_default=text("false"))
     """A guest of lodging is let in once the register of guests is complete."""
+    deposit_hours: Mapped[int | None]
+    """How long a booking holds its space for a deposit that is asked for; null: without end."""
     issuer_name: Mapped[Words] = mapped_column(server_default="")
     """Who issues its receipts, where that is not its own name."""
     tax_number: Mapped[Words | None]

@@ -95,6 +95,8 @@ class Payment(Base):
     client_secret_sealed: Mapped[Words | None]
     livemode: Mapped[bool | None]
     decline_code: Mapped[Words | None]
+    authorised_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    """Since when the bank has set the amount aside and nobody has taken it: that is no money."""
     last_error: Mapped[Words | None]
     reads: Mapped[Attempts]
     next_read_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))

@@ -22,6 +22,19 @@ from portal.models.columns import Created, House, Instant, Key, Ref, Version, Wo
 
 SOURCES = ("desk", "web", "walk_in")
 
+AWAITED_BY = """
+    case when s.deposit_by is not null and s.state = 'reserved' and deposit_to_come(s) > 0
+         then s.deposit_by end
+"""
+"""The deadline of a stay `s`, while it means anything: `policies.deposit_hold.is_awaited`."""
+
+ENDED_BY_DEPOSIT = """
+    s.state = 'cancelled' and s.deposit_by is not null and exists (
+        select 1 from transitions t where t.machine = 'stay' and t.subject_id = s.id
+        and t.event = 'cancelled' and starts_with(t.reason, 'deposit_missed'))
+"""
+"""Whether a stay `s` was cancelled since its deposit did not come: its record keeps why."""
+
 
 class Stay(Base):
     __tablename__ = "stays"
@@ -41,6 +54,9 @@ class Stay(Base):
         CheckConstraint("source in ('desk', 'web', 'walk_in')", name="source"),
         CheckConstraint("ends_at > starts_at", name="times"),
         CheckConstraint("deposit_due >= 0", name="deposit"),
+        CheckConstraint(
+            "deposit_by is null or deposit_due > 0 and deposit_by <= starts_at", name="deposit_by"
+        ),
         CheckConstraint(
             "(state in ('admitted', 'departed')) = (admitted_at is not null)", name="admitted_at"
         ),
@@ -62,6 +78,12 @@ class Stay(Base):
             "facility_id",
             "starts_at",
             postgresql_where=text("state in ('reserved', 'admitted')"),
+        ),
+        Index(
+            "ix_stays_deposit_by",
+            "deposit_by",
+            "id",
+            postgresql_where=text("state = 'reserved' and deposit_by is not null"),
         ),
         Index("ix_stays_departures", "facility_id", "ends_at"),
         Index("ix_stays_guest", "facility_id", "guest_id"),
@@ -96,6 +118,8 @@ class Stay(Base):
     )
     currency: Mapped[Words]
     deposit_due: Mapped[int] = mapped_column(server_default=text("0"))
+    deposit_by: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    """Until when the space is held while the deposit is open; null: without end."""
     note: Mapped[Words] = mapped_column(server_default="")
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     token_sealed: Mapped[Words]

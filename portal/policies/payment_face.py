@@ -7,7 +7,9 @@ card, while the word on the last one is still on its way; so it is believed only
 from datetime import timedelta
 from typing import Literal
 
-Face = Literal["nothing", "holding", "slow", "declined", "paid", "given_up", "returned"]
+Face = Literal[
+    "nothing", "holding", "slow", "declined", "set_aside", "paid", "given_up", "returned"
+]
 
 BELIEVE_DECLINE_AFTER = timedelta(seconds=4)
 SLOW_AFTER = timedelta(seconds=60)
@@ -20,12 +22,17 @@ _SETTLED: dict[str, Face] = {
 }
 
 
-def face(state: str | None, decline_code: str | None, waited: timedelta) -> Face:
-    """By the state of the newest payment, and for how long the guest has been waiting."""
+def face(
+    state: str | None, decline_code: str | None, waited: timedelta, *, set_aside: bool = False
+) -> Face:
+    """By the state of the newest payment, and for how long the guest has been waiting. `set_aside`:
+    the bank keeps the amount ready, and it is not taken."""
     if state is None:
         return "nothing"
     if state in _SETTLED:
         return _SETTLED[state]
+    if state == "open" and set_aside:
+        return "set_aside"
     if state == "open" and decline_code is not None and waited >= BELIEVE_DECLINE_AFTER:
         return "declined"
     return "slow" if waited >= SLOW_AFTER else "holding"

@@ -1,5 +1,10 @@
 """From the provider's word on an intent to the event of our payment machine."""
 
+SET_ASIDE = "requires_capture"
+"""The bank has set the amount aside, and somebody has to take it, which ours never need: manual
+capture was set at the provider. It is no money. The attempt is open, as before the card was tried;
+it ends as the provider cancels it, which it does by itself after some days."""
+
 # What each of our states makes of the provider's status. Absent: nothing to move.
 _EVENTS: dict[str, dict[str, str]] = {
     "open": {
@@ -11,6 +16,7 @@ _EVENTS: dict[str, dict[str, str]] = {
         "succeeded": "provider_succeeded",
         "canceled": "provider_canceled",
         "requires_payment_method": "provider_declined",
+        SET_ASIDE: "provider_declined",
     },
     "unknown": {
         "processing": "provider_processing",
@@ -19,6 +25,7 @@ _EVENTS: dict[str, dict[str, str]] = {
         "requires_payment_method": "provider_declined",
         "requires_confirmation": "provider_declined",
         "requires_action": "provider_declined",
+        SET_ASIDE: "provider_declined",
     },
 }
 

@@ -8,12 +8,14 @@ from portal import ledger
 from portal.db import Row, Tx
 from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
+from portal.models.stay import AWAITED_BY, ENDED_BY_DEPOSIT
 from portal.policies import pricing
 
 MOST_PAYMENTS = 20
 
 _STAY = f"""
     select s.id, s.version, s.code, s.state, s.source, s.starts_at, s.ends_at, s.deposit_due,
+           s.deposit_by, {AWAITED_BY} as awaited_by, {ENDED_BY_DEPOSIT} as ended_by_deposit,
            s.currency, s.departed_at, s.cancelled_at, {STEPS} as cancellation_steps,
            {quota.HELD} as quota_month, {ticket.HELD} as ticket_book_id,
            coalesce(l.kind = 'lodging', false) as lodging,
@@ -93,7 +95,7 @@ def payments(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     """Newest first."""
     return tx.rows(
         """
-        select id, state, purpose, amount, currency, decline_code, created_at
+        select id, state, purpose, amount, currency, decline_code, authorised_at, created_at
         from payments where stay_id = :stay
         order by created_at desc, attempt desc limit :most
         """,

@@ -141,7 +141,7 @@ def payment(tx: Tx, membership_id: UUID, payment_id: UUID) -> Row | None:
 def newest_payment(tx: Tx, membership_id: UUID) -> Row | None:
     return tx.row(
         """
-        select id, state, purpose, amount, currency, decline_code, created_at
+        select id, state, purpose, amount, currency, decline_code, authorised_at, created_at
         from payments where membership_id = :membership
         order by created_at desc, attempt desc limit 1
         """,

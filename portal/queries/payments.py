@@ -12,8 +12,8 @@ from portal.queries import keyset
 from portal.queries.keyset import BEGINNING, Cursor, Page
 
 SHOWN = """
-    p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code, p.created_at,
-    p.succeeded_at, p.stay_id, p.membership_id, s.code as stay_code,
+    p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code, p.authorised_at,
+    p.created_at, p.succeeded_at, p.stay_id, p.membership_id, s.code as stay_code,
     coalesce(g.name, n.name) as guest,
     coalesce((select sum(r.amount) from refunds r
               where r.payment_id = p.id and r.state = 'succeeded'), 0)::bigint as returned,

@@ -8,6 +8,7 @@ from portal import ledger
 from portal.db import Row, Tx
 from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
+from portal.models.stay import ENDED_BY_DEPOSIT
 from portal.queries import tickets
 from portal.queries.stays import GATE, GIVEN_BY, SHOWN
 
@@ -69,7 +70,10 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
     return tx.row(
         f"""
         select {SHOWN}, {GATE}, s.note, s.token_sealed, s.created_at, s.admitted_at, s.departed_at,
-               s.cancelled_at, s.plan_id, p.name_ja as space_ja, p.name_en as space_en,
+               s.cancelled_at, s.deposit_by, {ENDED_BY_DEPOSIT} as ended_by_deposit, s.plan_id,
+               s.state = 'reserved' and s.deposit_due > 0 and deposit_to_come(s) > 0
+                   as awaits_deposit,
+               p.name_ja as space_ja, p.name_en as space_en,
                {STEPS} as cancellation_steps, {quota.HELD} as quota_month,
                {ticket.HELD} as ticket_book_id,
                exists (select 1 from ticket_offers t where t.withdrawn_at is null) as sells_tickets,
@@ -124,7 +128,7 @@ def _payments(tx: Tx, stay_id: UUID) -> Sequence[Row]:
     return tx.rows(
         """
         select p.id, p.purpose, p.attempt, p.amount, p.currency, p.state, p.decline_code,
-               p.intent_id, p.created_at, p.succeeded_at,
+               p.authorised_at, p.intent_id, p.created_at, p.succeeded_at,
                case when p.state in ('succeeded', 'refund_owed') and not exists (
                    select 1 from disputes d where d.payment_id = p.id and not d.refundable
                ) then p.amount - coalesce((

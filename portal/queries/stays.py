@@ -12,13 +12,14 @@ import jaconv
 
 from portal import ways_in
 from portal.db import Row, Tx
+from portal.models.stay import AWAITED_BY
 from portal.policies.folding import digits, fold, like_pattern
 
 PAGE = 25
 
-SHOWN = """
+SHOWN = f"""
     s.id, s.code, s.state, s.version, s.source, s.starts_at, s.ends_at, s.currency, s.deposit_due,
-    s.space_id, g.name as guest, g.kana, p.code as space_code,
+    {AWAITED_BY} as awaited_by, s.space_id, g.name as guest, g.kana, p.code as space_code,
     coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id), 0)::bigint as balance
 """
 """What every list says of a stay `s` with its guest `g` and its space `p`."""

@@ -4,6 +4,9 @@ from portal.db import Actor, Tx
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.policies import tax
 
+LONGEST_HOLD = 366 * 24
+"""Hours."""
+
 
 def choose_benefits(tx: Tx, actor: Actor, while_past_due: bool) -> Outcome:
     """Whether members keep what their membership gives while a payment of theirs is overdue. The
@@ -45,6 +48,22 @@ def require_register(tx: Tx, actor: Actor, required: bool) -> Outcome:
         """,
         id=tx.facility_id,
         wanted=required,
+    )
+    return _saved(tx, changed.rowcount)
+
+
+def hold_for_deposit(tx: Tx, actor: Actor, hours: int | None) -> Outcome:
+    """How long a booking that asks for a deposit holds its space; None: without end. What is booked
+    already keeps the deadline that its guest was told."""
+    if hours is not None and not 1 <= hours <= LONGEST_HOLD:
+        return Refused(Code.DEPOSIT_HOURS_IMPOSSIBLE)
+    changed = tx.run(
+        """
+        update facilities set deposit_hours = :hours
+        where id = :id and deposit_hours is distinct from :hours
+        """,
+        id=tx.facility_id,
+        hours=hours,
     )
     return _saved(tx, changed.rowcount)
 

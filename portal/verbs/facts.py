@@ -14,7 +14,9 @@ from portal.verbs import benefits, blocklist
 
 _STAY = f"""
     select s.id, s.state, s.version, s.code, s.source, s.starts_at, s.ends_at, s.currency,
-           s.space_id, s.space_no, s.deposit_due, s.guest_id, s.plan_id, s.membership_id,
+           s.space_id, s.space_no, s.deposit_due, s.deposit_by, now() as asked_at,
+           case when s.deposit_due > 0 then deposit_to_come(s) else 0 end as deposit_to_come,
+           s.guest_id, s.plan_id, s.membership_id,
            g.name as guest, g.kana, g.phone, g.email, g.document_mark, plan.kind as plan_kind,
            {ways_in.of_stay()},
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,

@@ -35,7 +35,7 @@ def record_intent(
         return refusal
     event = payment_progress.event_for(payment.state, intent.status)
     if event is None:
-        _note_decline(tx, payment, intent)
+        _note_word(tx, payment, intent, event_id)
         return Noop(Code.PAYMENT_ALREADY_RECORDED, subject=payment_id)
     if event == "provider_declined" and event_id is not None:
         return _ask_anew(tx, payment_id)
@@ -44,6 +44,7 @@ def record_intent(
         "intent_id": intent.id,
         "livemode": intent.livemode,
         "decline_code": intent.decline_code,
+        "authorised_at": clock.now() if intent.status == payment_progress.SET_ASIDE else None,
     }
     if event in ("provider_succeeded", "provider_canceled"):
         changed["next_read_at"] = None
@@ -154,11 +155,23 @@ def _ask_anew(tx: Tx, payment_id: UUID) -> Outcome:
     return Noop(Code.PAYMENT_ALREADY_RECORDED, subject=payment_id)
 
 
-def _note_decline(tx: Tx, payment: Payment, intent: Intent) -> None:
-    if payment.state == "open" and intent.decline_code != payment.decline_code:
+def _note_word(tx: Tx, payment: Payment, intent: Intent, event_id: str | None) -> None:
+    """What the provider says of an attempt that stays open: why a card was declined, and that the
+    bank keeps the amount ready. That it no longer does, an event may say that was overtaken: then
+    the one who asks is believed."""
+    aside = intent.status == payment_progress.SET_ASIDE
+    aside = aside or (event_id is not None and payment.authorised_at is not None)
+    known = (payment.decline_code, payment.authorised_at is not None)
+    if payment.state == "open" and known != (intent.decline_code, aside):
         tx.run(
-            "update payments set decline_code = :code where id = :id and state = 'open'",
+            """
+            update payments set decline_code = :code,
+                authorised_at = case when :aside then coalesce(authorised_at, :now) end
+            where id = :id and state = 'open'
+            """,
             code=intent.decline_code,
+            aside=aside,
+            now=clock.now(),
             id=payment.id,
         )
 

@@ -143,10 +143,11 @@ def _ask_for_intent(desk: Desk, attempt: _Attempt) -> Intent:
 
 def _clear_way(desk: Desk, actor: Actor, stay_id: UUID, part: Part) -> Outcome | None:
     """Settle what stands in the way of a new attempt: unknown money is asked after, an open
-    intent of another amount or purpose is cancelled."""
+    intent of another amount or purpose is cancelled, and so is one whose amount the bank has only
+    set aside: nobody can pay it once more."""
     with desk.transaction() as tx:
         standing_attempts = tx.rows(
-            "select id, state, amount, purpose, intent_id from payments"
+            "select id, state, amount, purpose, intent_id, authorised_at from payments"
             " where stay_id = :stay and state = any(:live)",
             stay=stay_id,
             live=list(LIVE),
@@ -170,7 +171,8 @@ def _settle(desk: Desk, actor: Actor, attempt: Row, wanted: tuple[int, str]) -> 
         state = said.to
     if state == "processing":
         return Refused(Code.PAYMENT_PENDING)
-    if state == "open" and (attempt.amount, attempt.purpose) != wanted:
+    another = (attempt.amount, attempt.purpose) != wanted
+    if state == "open" and (another or attempt.authorised_at is not None):
         said = cancel_attempt(desk, actor, attempt.id)
         return said if isinstance(said, Refused) else None
     return None

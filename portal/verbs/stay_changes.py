@@ -1,7 +1,7 @@
 """Changes within a stay: another space, other times. The state stays, the version moves on."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
@@ -12,8 +12,10 @@ from portal.machines.stay import MACHINE
 from portal.money import LARGEST
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, RefusedError
+from portal.policies import deposit_hold
 from portal.verbs import (
     benefits,
+    deposit_reminders,
     facts,
     keys,
     lodging_taxes,
@@ -72,13 +74,13 @@ def change_times(
         return Noop(Code.STAY_TIMES_UNCHANGED, subject=stay_id)
     if code := _impossible(stay, starts_at, ends_at, price_change):
         return Refused(code)
-    if benefits.begins_too_late(stay, starts_at) and starts_at != stay.starts_at:
-        return Refused(Code.MEMBERS_ONLY_PLAN)
-    if too_late := ticket_books.lasts(tx, stay, starts_at):
+    if too_late := _too_late(tx, stay, starts_at):
         return too_late
     try:
         with tx.savepoint():
-            free = _update(tx, stay, {"starts_at": starts_at, "ends_at": ends_at})
+            deposit_by = _deposit_by(stay, starts_at)
+            times = {"starts_at": starts_at, "ends_at": ends_at, "deposit_by": deposit_by}
+            free = _update(tx, stay, times)
             if free:
                 quota.follow(tx, actor, stay, starts_at)
     except RefusedError as none_left:
@@ -89,6 +91,8 @@ def change_times(
     now = f"{starts_at.isoformat()}/{ends_at.isoformat()}"
     note(tx, actor, MACHINE, stay_id, stay.state, "change_times", f"{was} → {now}")
     _reprice(tx, actor, stay, price_change, (starts_at, ends_at))
+    if deposit_by != stay.deposit_by:
+        deposit_reminders.put(tx, stay_id, stay.asked_at, deposit_by)
     told_with_the_key = stay.state == "admitted" and keys.retime(tx, actor, stay, ends_at)
     if not told_with_the_key:
         outbox.enqueue(tx, stay_id, "stay_changed", f"{stay_id}:{seen + 1}", {})
@@ -114,6 +118,20 @@ def _impossible(
     if not 0 <= int(stay.price) + price_change <= LARGEST:
         return Code.PRICE_BELOW_ZERO
     return None
+
+
+def _deposit_by(stay: Row, starts_at: datetime) -> datetime | None:
+    """The deadline of a deposit is never after arrival."""
+    if starts_at == stay.starts_at:
+        return cast("datetime | None", stay.deposit_by)
+    return deposit_hold.moved(stay.deposit_by, starts_at, stay.asked_at)
+
+
+def _too_late(tx: Tx, stay: Row, starts_at: datetime) -> Refused | None:
+    """For the membership or the ticket that gives it."""
+    if benefits.begins_too_late(stay, starts_at) and starts_at != stay.starts_at:
+        return Refused(Code.MEMBERS_ONLY_PLAN)
+    return ticket_books.lasts(tx, stay, starts_at)
 
 
 def _update(tx: Tx, stay: Row, values: dict[str, Any]) -> bool:

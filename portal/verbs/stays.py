@@ -15,11 +15,12 @@ from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, RefusedError
-from portal.policies import cancellation
+from portal.policies import cancellation, deposit_hold
 from portal.policies.stay_codes import new_code
 from portal.verbs import (
     benefits,
     blocklist,
+    deposit_reminders,
     facts,
     gate,
     guests,
@@ -35,6 +36,8 @@ from portal.verbs.ticket_books import Visit
 
 LONGEST = timedelta(days=366)
 SPACE_PERIOD = "ex_stays_space_period"
+DEPOSIT_MISSED = "deposit_missed"
+"""Why a stay was cancelled, in its record: before the deadline that was missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,11 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
     if isinstance(said, Refused):
         return said
 
+    deposit_by = _deposit_by(wanted, space)
     try:
         with tx.savepoint():
             guest_id = member.guest_id if member else guests.add(tx, _named(wanted))
-            stay_id = _insert(tx, actor, wanted, space, guest_id)
+            stay_id = _insert(tx, actor, wanted, space, guest_id, deposit_by)
             _take_visit(tx, actor, stay_id, wanted, space, member)
     except RefusedError as none_left:
         return none_left.refusal
@@ -88,6 +92,7 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
         return _not_inserted(tx, wanted, violated(fault), fault)
     _charge(tx, actor, stay_id, wanted, space)
     outbox.enqueue(tx, stay_id, "stay_created", str(stay_id), {})
+    deposit_reminders.put(tx, stay_id, space.asked_at, deposit_by)
     return Applied(Code.STAY_CREATED, to=MACHINE.initial, subject=stay_id)
 
 
@@ -152,6 +157,13 @@ def cancel_as_agreed(
     return _cancel(tx, actor, stay, due.fee)
 
 
+def miss_deposit(tx: Tx, actor: Actor, stay: Row) -> Outcome:
+    """reserved → cancelled, without a fee: what came of the deposit goes back. The caller holds the
+    stay, and has seen that its deadline is missed."""
+    why = f"{DEPOSIT_MISSED}: {stay.deposit_by.isoformat()}"
+    return _cancel(tx, actor, stay, 0, news="deposit_missed", reason=why)
+
+
 def mark_no_show(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
     """reserved → no_show. Frees the space; the money stays as it is until somebody cancels."""
     stay = _ready(tx, stay_id, "no_show", Code.STAY_ALREADY_NO_SHOW, seen)
@@ -166,7 +178,8 @@ def mark_no_show(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
 
 
 def reinstate(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
-    """no_show → reserved, where the space is still free."""
+    """no_show → reserved, where the space is still free. Whoever reserves it again holds it without
+    a deadline for the deposit: the one that it had is over."""
     stay = _ready(tx, stay_id, "reinstated", Code.STAY_ALREADY_RESERVED, seen)
     if isinstance(stay, Outcome):
         return stay
@@ -175,7 +188,7 @@ def reinstate(tx: Tx, actor: Actor, stay_id: UUID, seen: int) -> Outcome:
 
     try:
         with tx.savepoint():
-            moved = _move(tx, actor, stay, "reinstated", "reinstate")
+            moved = _move(tx, actor, stay, "reinstated", "reinstate", deposit_by=None)
     except IntegrityError as fault:
         if violated(fault) != SPACE_PERIOD:
             raise
@@ -199,7 +212,15 @@ def _ready(tx: Tx, stay_id: UUID, event: str, already: Code, seen: int) -> Row |
     return stay
 
 
-def _move(tx: Tx, actor: Actor, stay: Row, event: str, verb: str, **also: datetime) -> Moved | None:
+def _move(
+    tx: Tx,
+    actor: Actor,
+    stay: Row,
+    event: str,
+    verb: str,
+    reason: str | None = None,
+    **also: datetime | None,
+) -> Moved | None:
     return move(
         tx,
         MACHINE,
@@ -209,6 +230,7 @@ def _move(tx: Tx, actor: Actor, stay: Row, event: str, verb: str, **also: dateti
         actor=actor,
         verb=verb,
         seen=stay.version,
+        reason=reason,
         also=also,
     )
 
@@ -246,7 +268,8 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
             where s.id = :id
             for no key update of e
         )
-        select s.no, s.active, f.currency, f.time_zone, f.early_minutes,
+        select s.no, s.active, f.currency, f.time_zone, f.early_minutes, f.deposit_hours,
+               now() as asked_at,
                cast(:plan as uuid) is null or plan.active as plan_known, plan.members_only,
                plan.kind as plan_kind, {ways_in.facts("cast(:plan as uuid)")}, (
                    select t.id from cancellation_terms t
@@ -319,7 +342,14 @@ def _take_visit(
         quota.take(tx, actor, member, stay_id, wanted.starts_at)
 
 
-def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -> UUID:
+def _insert(
+    tx: Tx,
+    actor: Actor,
+    wanted: NewStay,
+    space: Row,
+    guest_id: UUID,
+    deposit_by: datetime | None,
+) -> UUID:
     token = seal.new_token()
     stay_id = create_row(
         tx,
@@ -340,6 +370,7 @@ def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -
             "ends_at": wanted.ends_at,
             "currency": space.currency,
             "deposit_due": wanted.deposit_due,
+            "deposit_by": deposit_by,
             "note": wanted.note,
             "token_hash": seal.token_hash(token),
             "token_sealed": seal.close(token),
@@ -351,6 +382,12 @@ def _insert(tx: Tx, actor: Actor, wanted: NewStay, space: Row, guest_id: UUID) -
     return stay_id
 
 
+def _deposit_by(wanted: NewStay, space: Row) -> datetime | None:
+    if not wanted.deposit_due:
+        return None
+    return deposit_hold.deadline(space.deposit_hours, space.asked_at, wanted.starts_at)
+
+
 def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityError) -> Outcome:
     if constraint == SPACE_PERIOD:
         return Refused(Code.SPACE_TAKEN)
@@ -359,17 +396,26 @@ def _not_inserted(tx: Tx, wanted: NewStay, constraint: str, fault: IntegrityErro
     raise fault
 
 
-def _cancel(tx: Tx, actor: Actor, stay: Row, fee: int) -> Outcome:
-    if not _move(tx, actor, stay, "cancelled", "cancel", cancelled_at=clock.now()):
+def _cancel(
+    tx: Tx,
+    actor: Actor,
+    stay: Row,
+    fee: int,
+    *,
+    news: str = "stay_cancelled",
+    reason: str | None = None,
+) -> Outcome:
+    now = clock.now()
+    if not _move(tx, actor, stay, "cancelled", "cancel", reason, cancelled_at=now):
         return _changed(tx, stay.id)
     _settle_cancelled(tx, actor, stay, fee)
     terms = cancellation.steps_of(stay.cancellation_steps)
-    if cancellation.visit_returns(terms, stay.starts_at, clock.now()):
+    if cancellation.visit_returns(terms, stay.starts_at, now):
         _give_visit_back(tx, actor, stay)
     outbox.enqueue(
         tx,
         stay.id,
-        "stay_cancelled",
+        news,
         str(stay.id),
         {"fee": fee, "currency": stay.currency},
     )

@@ -498,7 +498,7 @@ BREAKS = (
     Break(
         "a late cancellation mints a visit",
         "portal/verbs/stays.py",
-        "if cancellation.visit_returns(terms, stay.starts_at, clock.now()):",
+        "if cancellation.visit_returns(terms, stay.starts_at, now):",
         "if terms is not None:",
         (TICKETS, "tests/verbs/test_quota.py"),
     ),

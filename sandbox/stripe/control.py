@@ -33,6 +33,7 @@ DOORS: tuple[tuple[str, str, Door], ...] = (
     ("POST", "refunds/next", doors_money.next_refunds),
     ("POST", "refunds/([^/]+)", doors_money.settle_refund),
     ("POST", "payment_intents/([^/]+)/finish", doors_money.finish_intent),
+    ("POST", "payment_intents/([^/]+)/expire", doors_money.expire_authorisation),
     ("POST", "payment_intents/([^/]+)/challenge", doors_money.answer_challenge),
     ("POST", "disputes", doors_money.open_dispute),
     ("POST", "disputes/([^/]+)/close", doors_money.close_dispute),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sandbox.stripe import attempts, disputes, refunds, time_passing
+from sandbox.stripe import attempts, disputes, intents, refunds, time_passing
 from sandbox.stripe.bench import Bench
 from sandbox.stripe.world import Obj, World
 
@@ -39,6 +39,17 @@ def finish_intent(bench: Bench, given: Obj, intent_id: str) -> Any:
         intent = bench.world.get("payment_intent", intent_id)
         succeeded = given.get("outcome", "succeeded") == "succeeded"
         attempts.finish_processing(bench.world, intent, succeeded)
+    bench.world.save()
+    return intent
+
+
+def expire_authorisation(bench: Bench, given: Obj, intent_id: str) -> Any:
+    """What was set aside and never captured is let go, as it is by itself after seven days."""
+    with bench.world.lock:
+        intent = bench.world.get("payment_intent", intent_id)
+        if intent["status"] != "requires_capture":
+            raise ValueError(f"{intent_id} is {intent['status']}")
+        intents.withdraw(bench.world, intent, "automatic")
     bench.world.save()
     return intent
 

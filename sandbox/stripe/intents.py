@@ -46,13 +46,13 @@ def retrieve(world: World, given: Params, intent_id: str) -> Obj:
 
 def update(world: World, given: Params, intent_id: str) -> Obj:
     """The amount may change while nothing is under way. Stripe sends no event for it."""
-    params.only(given, (*_EDITABLE, "payment_method", "setup_future_usage"))
+    params.only(given, (*_EDITABLE, "capture_method", "payment_method", "setup_future_usage"))
     intent = world.get("payment_intent", intent_id)
     if "amount" in given or "currency" in given:
         _require(intent, _OPEN, "update")
         amount, currency = _amount_and_currency({**_as_text(intent), **given})
         intent.update(amount=amount, currency=currency)
-    for name in ("description", "receipt_email", "setup_future_usage"):
+    for name in ("capture_method", "description", "receipt_email", "setup_future_usage"):
         if name in given:
             intent[name] = params.text(given, name)
     intent["metadata"] = params.metadata(given, intent["metadata"])

@@ -251,6 +251,7 @@ DEFINERS = {
     "claim_lock_commands",
     "claim_outbox",
     "claim_refunds",
+    "deposits_missed",
     "entrance_by_public_name",
     "facility_by_slug",
     "key_by_code",

@@ -122,14 +122,17 @@ _BOOKS = """
         union all select concat_ws(' ', 'proof', kind, proven_at is not null) from end_obligations
         union all select concat_ws(' ', 'folio', kind, amount,
             regexp_replace(memo, '^in_.*', 'an invoice')) from ledger_lines
-        union all select concat_ws(' ', 'payment', state, purpose, amount, decline_code)
+        union all select concat_ws(' ', 'payment', state, purpose, amount, decline_code,
+            authorised_at is not null)
         from payments where state <> 'canceled'
         union all select concat_ws(' ', 'refund', state, reason, amount, lowers_price) from refunds
         union all select concat_ws(' ', 'dispute', status, amount, refundable) from disputes
         union all select concat_ws(' ', 'key', k.state, d.device_id)
         from entry_keys k join doors d on d.id = k.door_id
         union all select concat_ws(' ', 'house', slug, benefits_while_past_due, issuer_name,
-            tax_number, register_required) from facilities
+            tax_number, register_required, deposit_hours) from facilities
+        union all select concat_ws(' ', 'held without end', deposit_by is null) from stays
+        where deposit_due > 0
         union all select concat_ws(' ', 'close', c.no, c.cash_in, c.counted, c.taken, c.lines, (
             select count(*) from day_close_lines l where l.close_id = c.id)) from day_closes c
         union all select concat_ws(' ', 'register', contact, version) from guest_registers

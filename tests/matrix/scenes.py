@@ -25,6 +25,7 @@ from portal.verbs import (
     day_close,
     documents,
     entrances,
+    facilities,
     guests,
     kiosk,
     lodging_taxes,
@@ -44,6 +45,7 @@ from tests.matrix.stage import Given, Stage
 from tests.outside import STRIPE_KEY, receive, work
 
 PRICE = 6000
+DEPOSIT = 2000
 HOUR = timedelta(hours=1)
 HANAKO = "Uhanako"
 LONG_AGO = date(2002, 10, 1)
@@ -91,6 +93,53 @@ def a_stay_ready_to_admit(stage: Stage) -> Given:
 
 def a_guest_in_house(stage: Stage) -> Given:
     return stage.given(in_house(stage))
+
+
+def a_booking_that_waits(stage: Stage) -> Given:
+    """Its guest has been told until when the deposit has to come: before any reminder."""
+    stage.do(facilities.hold_for_deposit, 2)
+    begins = clock.now() + timedelta(days=2)
+    stay = reserved(stage, starts_at=begins, deposit_due=DEPOSIT)
+    return stage.given(stay, later=begins - HOUR, lifted=None)
+
+
+def a_deposit_that_never_came(stage: Stage) -> Given:
+    return _overdue(stage, a_booking_that_waits(stage))
+
+
+def a_deposit_that_came_in_part(stage: Stage) -> Given:
+    given = a_booking_that_waits(stage)
+    stage.do(cash.take, given["stay"], DEPOSIT // 2, uuid4())
+    return _overdue(stage, given)
+
+
+def a_deposit_with_an_open_attempt(stage: Stage) -> Given:
+    given = a_booking_that_waits(stage)
+    stage.at_desk(payments.open_payment, given["stay"], "deposit")
+    return _overdue(stage, given)
+
+
+def a_deposit_paid_and_unheard(stage: Stage) -> Given:
+    given = a_booking_that_waits(stage)
+    said = stage.at_desk(payments.open_payment, given["stay"], "deposit")
+    stage.pay(said.subject)
+    return _overdue(stage, given)
+
+
+def a_deposit_only_set_aside(stage: Stage) -> Given:
+    """The bank keeps the amount ready, since somebody set manual capture at the provider."""
+    given = a_booking_that_waits(stage)
+    said = stage.at_desk(payments.open_payment, given["stay"], "deposit")
+    manual = {"capture_method": "manual"}
+    client(stage.stripe.base, STRIPE_KEY).payment_intents.update(stage.intent(said.subject), manual)
+    stage.pay(said.subject)
+    raw = stage.event("payment_intent.amount_capturable_updated").raw
+    return given | {"payment": said.subject, "raw": raw}
+
+
+def _overdue(stage: Stage, given: Given) -> Given:
+    stage.owner.run("update stays set deposit_by = now() - interval '1 minute'")
+    return given
 
 
 def a_new_stay(stage: Stage) -> Given:
@@ -191,7 +240,8 @@ def a_member_at_the_door(stage: Stage) -> Given:
 
 
 def a_house_of_managers(stage: Stage) -> Given:
-    return {"facility": stage.cast.tokyo.id, "actor": stage.cast.suzuki.actor, "wish": True}
+    house = {"facility": stage.cast.tokyo.id, "actor": stage.cast.suzuki.actor}
+    return house | {"wish": True, "hours": 48}
 
 
 def a_new_entrance(stage: Stage) -> Given:

@@ -208,12 +208,14 @@ PROGRESS = {
     ("processing", "succeeded"): "provider_succeeded",
     ("processing", "canceled"): "provider_canceled",
     ("processing", "requires_payment_method"): "provider_declined",
+    ("processing", "requires_capture"): "provider_declined",
     ("unknown", "processing"): "provider_processing",
     ("unknown", "succeeded"): "provider_succeeded",
     ("unknown", "canceled"): "provider_canceled",
     ("unknown", "requires_payment_method"): "provider_declined",
     ("unknown", "requires_confirmation"): "provider_declined",
     ("unknown", "requires_action"): "provider_declined",
+    ("unknown", "requires_capture"): "provider_declined",
 }
 
 

@@ -23,6 +23,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, NamedTuple
 
 from babel.dates import get_day_names
@@ -34,8 +35,9 @@ from werkzeug.serving import make_server
 from app import create_app
 from portal import clock, letters
 from portal.db import ALONE, db
+from portal.doorbell import KINDS
 from portal.edges.channels import channels
-from portal.jobs import drain
+from portal.jobs import drain, sweeps
 from portal.jobs.house import House, open_house
 from sandbox.watch import sqlstate, watch
 
@@ -156,9 +158,10 @@ def serve(app: Flask, line: Line) -> None:
 
 
 def work(kind: Any, line: Line) -> None:
-    """One answered ring, as RQ would have it."""
+    """One answered ring, as RQ would have it, or one look of a sweep by its name."""
     try:
-        line.say("done", count=drain.drain(kind))
+        look = partial(drain.drain, kind) if kind in KINDS else getattr(sweeps, kind)
+        line.say("done", count=look())
     except BaseException as fault:  # noqa: BLE001 (the proof hears of it)
         line.say("raised", fault=repr(fault))
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from portal import clock
+from portal.jobs import deposits
 from portal.jobs.house import House
 from portal.models import Payment
 from portal.outcome import Applied, Noop
@@ -32,7 +33,7 @@ from tests.outside import Owner, deliver, pay, work
 from tests.verbs import visits
 from tests.verbs.visits import Visits
 
-PRICE = 9_000
+PRICE, DEPOSIT = 9_000, 2_000
 WITH_BANK = ("needs_response", "under_review", "lost")
 AMOUNTS = st.sampled_from((1, 1000, 2500, PRICE))
 ALWAYS = ("cash", "cash_back", "dearer", "cheaper", "receipt", "close")
@@ -40,9 +41,9 @@ WITHOUT_MONEY = (
     *("visit_with_ticket", "visit_with_ticket", "visit_of_month", "visit_of_month"),
     *("cancel_visits", "cancel_visits", "cancel_visits_late", "take_book_back", "sell_book"),
 )
-BEFORE = ("card", "card_deposit", "no_show", "cancel")
-PAID = ("refund", "concede", "dispute", "dispute", "cancel")
-WITH_THE_BANK = ("win", "win", "lose", "cancel", "cash", "cheaper")
+BEFORE = ("card", "card_deposit", "no_show", "cancel", "deadline", "deadline")
+PAID = ("refund", "concede", "dispute", "dispute", "cancel", "deadline")
+WITH_THE_BANK = ("win", "win", "lose", "cancel", "cash", "cheaper", "deadline")
 LONGEST = 6
 
 
@@ -174,6 +175,25 @@ class Life:
         said = self.do(stays.cancel, self.stay.id, self.version(), amount)
         self.price = amount if isinstance(said, Applied) else self.price
         return said
+
+    def deadline(self, amount: int) -> Any:
+        """The time for the deposit passes, and the sweep looks. It ends what is not covered."""
+        self.owner.run(
+            "update stays set deposit_by = least(now(), starts_at) where id = %s", self.stay.id
+        )
+        was = self.state()
+        ends = was == "reserved" and self._is_short()
+        deposits.end_missed(self.worker)
+        assert self.state() == ("cancelled" if ends else was)
+        self.price = 0 if ends else self.price
+
+    def state(self) -> str:
+        return str(self.owner.one("select state from stays where id = %s", self.stay.id))
+
+    def _is_short(self) -> bool:
+        """As a clerk reckons it: less has ever come than was asked for, and it is owed still."""
+        came = -self.lines("deposit", "payment", "cash")
+        return min(self.price + self.beside - self.received(), DEPOSIT - came) > 0
 
     def no_show(self, amount: int) -> Any:
         return self.do(stays.mark_no_show, self.stay.id, self.version())
@@ -316,7 +336,7 @@ def test_books_are_even_at_every_step(
     cast: Cast, worker: House, stripe: StandIn, owner: Owner, data: st.DataObject
 ) -> None:
     house = cast.open_house(f"house-{uuid4().hex[:8]}", "宿", "Inn", spaces=visits.SPACES)
-    stay = cast.book(house, price=PRICE, deposit_due=2000, actor=cast.sato.actor)
+    stay = cast.book(house, price=PRICE, deposit_due=DEPOSIT, actor=cast.sato.actor)
     life = Life(cast, worker, stripe, owner, house, stay)
     life.step(data.draw(st.sampled_from(("card", "card_deposit", "cash"))), PRICE)
     life.quiet()

@@ -55,6 +55,7 @@ def standing(newest: Row | None, since: datetime) -> dict[str, Any]:
         newest.state if newest else None,
         newest.decline_code if newest else None,
         clock.now() - since,
+        set_aside=newest is not None and newest.authorised_at is not None,
     )
     return {
         "payment": newest,

@@ -26,6 +26,12 @@ class RegisterForm(forms.Form):
     register_required = BooleanField(_l("Let guests of lodging in only once it is filled in"))
 
 
+class DepositForm(forms.Form):
+    deposit_hours = forms.Count(
+        _l("Hours that a booking waits for its deposit"), least=1, most=facilities.LONGEST_HOLD
+    )
+
+
 class IssuerForm(forms.Form):
     issuer_name = forms.Text(_l("Issuer of receipts"))
     tax_number = forms.Text(_l("Registration number of the issuer of qualified invoices"), most=14)
@@ -70,10 +76,20 @@ def register() -> AnyResponse | str:
     return _answered(answer.act(facilities.require_register, bool(form.register_required.data)))
 
 
+@blueprint.post("/deposit")
+@access.staff("manager")
+def deposit() -> AnyResponse | str:
+    form = DepositForm()
+    if not form.validate():
+        return answer.form_again(_page(deposit=form))
+    return _answered(answer.act(facilities.hold_for_deposit, form.deposit_hours.data))
+
+
 def _page(
     benefits: BenefitsForm | None = None,
     issuer: IssuerForm | None = None,
     register: RegisterForm | None = None,
+    deposit: DepositForm | None = None,
 ) -> str:
     """The settings as they are, or as they were typed where that was not right."""
     with answer.reading() as tx:
@@ -85,6 +101,7 @@ def _page(
         form=benefits or BenefitsForm(formdata=None, data=data),
         register=register
         or RegisterForm(formdata=None, data={"register_required": kept.register_required}),
+        deposit=deposit or DepositForm(formdata=None, data={"deposit_hours": kept.deposit_hours}),
         issuer=issuer or IssuerForm(formdata=None, data=named),
     )
 

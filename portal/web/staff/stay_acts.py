@@ -12,9 +12,9 @@ from werkzeug.wrappers import Response as AnyResponse
 from portal import clock
 from portal.db import Row
 from portal.money import LARGEST
-from portal.policies import cancellation
+from portal.policies import cancellation, pricing
 from portal.queries import offers
-from portal.verbs import cash, keys, links, stay_changes, stays
+from portal.verbs import cash, deposits, keys, links, stay_changes, stays
 from portal.web import access, answer, forms, people
 from portal.web.staff import stay_forms, stay_view
 
@@ -206,6 +206,57 @@ def _suggested(stay: Row, period: tuple[datetime, datetime]) -> int:
         stay_forms.quote(stay, times, zone) for times in (period, (stay.starts_at, stay.ends_at))
     )
     return max(-LARGEST, min(new - old, LARGEST))
+
+
+# The deposit's deadline ---------------------------------------------------------------------------
+
+
+@blueprint.get("/deposit")
+@access.staff()
+def deposit(stay_id: UUID) -> str:
+    return _deposit_page(stay_id, None)
+
+
+@blueprint.post("/deposit", endpoint="deposit_by")
+@access.staff()
+def set_deadline(stay_id: UUID) -> AnyResponse | str:
+    form = stay_forms.DeadlineForm()
+    version = forms.seen()
+    if not form.validate():
+        return answer.form_again(_deposit_page(stay_id, form))
+    outcome = answer.act(deposits.set_deadline, stay_id, version, _deadline(stay_id, form))
+    again = (lambda: _deposit_page(stay_id, form)) if outcome.status == "refused" else None
+    return stay_view.answered(outcome, stay_id, again)
+
+
+@blueprint.post("/deposit/lift")
+@access.staff()
+def lift_deadline(stay_id: UUID) -> AnyResponse:
+    outcome = answer.act(deposits.set_deadline, stay_id, forms.seen(), None)
+    return stay_view.answered(outcome, stay_id)
+
+
+def _deadline(stay_id: UUID, form: stay_forms.DeadlineForm) -> datetime | None:
+    """A time that was not touched stays the very instant that it was, as a stay's times do."""
+    with answer.reading() as tx:
+        was = stay_view.head_of(tx, stay_id).deposit_by
+    typed: datetime | None = form.deposit_by.data
+    return _same(typed, was) if typed and was else typed
+
+
+def _deposit_page(stay_id: UUID, form: stay_forms.DeadlineForm | None) -> str:
+    """A fresh form shows the deadline as it is; where there is none, arrival."""
+    with answer.reading() as tx:
+        stay = stay_view.head_of(tx, stay_id)
+    if form is None:
+        shown = {"deposit_by": stay.awaited_by or stay.starts_at, "version": stay.version}
+        form = stay_forms.DeadlineForm(formdata=None, data=shown)
+    return render_template(
+        "staff/stays/deposit.html",
+        stay=stay,
+        form=form,
+        still_open=pricing.deposit_open(stay.deposit_due, stay.charged, stay.balance),
+    )
 
 
 # Cash --------------------------------------------------------------------------------------------

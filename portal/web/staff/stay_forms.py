@@ -147,6 +147,10 @@ class TimesForm(WhenForm, forms.ActForm):
     price_change = forms.Amount(_l("Change of the price"), least=-LARGEST)
 
 
+class DeadlineForm(forms.ActForm):
+    deposit_by = forms.Moment(_l("The deposit must come by"), [forms.required()])
+
+
 class CancelForm(forms.ActForm):
     fee = forms.Amount(_l("Cancellation fee"), default=0)
 

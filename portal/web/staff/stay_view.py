@@ -14,6 +14,8 @@ from portal import clock, wording
 from portal.db import Row, Tx
 from portal.outcome import Code, Outcome
 from portal.queries import stay_page
+from portal.verbs.deposits import WITHOUT_END
+from portal.verbs.stays import DEPOSIT_MISSED
 from portal.web import access, answer, links, words
 from portal.web.locale import when
 from portal.web.staff import gate, stay_forms, today
@@ -40,12 +42,14 @@ def page(stay_id: UUID, **bound: stay_forms.CashForm) -> str:
         seen = stay_page.load(tx, stay_id)
         if seen is None:
             abort(404)
-        said = gate.look(tx, [seen.stay], clock.now())[stay_id]
+        now = clock.now()
+        said = gate.look(tx, [seen.stay], now)[stay_id]
     reserved = seen.stay.state == "reserved"
     return render_template(
         "staff/stays/show.html",
         stay=seen.stay,
         seen=seen,
+        now=now,
         nights=clock.nights(seen.stay.starts_at, seen.stay.ends_at, access.facility().time_zone),
         settlement=settlement(seen.stay),
         reason=said.refusal if reserved else None,
@@ -141,6 +145,8 @@ def _changed(row: Row) -> tuple[str, str]:
         return gettext("Moved to another space"), row.detail or ""
     if row.verb == "change_times":
         return gettext("Times changed"), _times(row.detail or "")
+    if row.verb == "set_deadline":
+        return gettext("Another time for the deposit"), _deadlines(row.detail or "")
     if row.verb == "switch_plan":
         return gettext("On another plan"), row.detail or ""
     if row.verb == "renew_link":
@@ -164,7 +170,25 @@ def _times(record: str) -> str:
     return " → ".join(periods)
 
 
+def _deadlines(record: str) -> str:
+    """`iso → iso` as people read it; `-` is a booking that is held without end."""
+    return " → ".join(
+        gettext("without end") if part == WITHOUT_END else _instant(part)
+        for part in record.split(" → ")
+    )
+
+
+def _instant(written: str) -> str:
+    try:
+        return when(datetime.fromisoformat(written))
+    except ValueError:
+        return written
+
+
 def _reason(row: Row) -> str:
+    if row.kind == "stay" and (row.detail or "").startswith(DEPOSIT_MISSED):
+        by = _instant((row.detail or "").partition(": ")[2])
+        return gettext("the deposit did not come by %(when)s", when=by)
     if row.kind == "entry_key" and row.event == "revoke_asked":
         return words.said(words.REVOKED, row.detail or "")
     if row.kind == "membership":

@@ -2,6 +2,7 @@
 
 from tests.matrix.act import Act
 from tests.matrix.acts import (
+    deposits,
     differences,
     documents,
     doors,
@@ -16,6 +17,7 @@ from tests.matrix.acts import (
 ACTS: tuple[Act, ...] = (
     *stays.ACTS,
     *money.ACTS,
+    *deposits.ACTS,
     *doors.ACTS,
     *memberships.ACTS,
     *documents.ACTS,
