@@ -1,4 +1,4 @@
-"""A guest's own link, and its picture for a phone."""
+"""A guest's and a member's own link, and its picture for a phone."""
 
 import segno
 from flask import current_app
@@ -10,9 +10,17 @@ from portal.config import Config
 from portal.db import Row
 
 
-def guest_link(row: Row) -> str:
+def guest_link(stay: Row) -> str:
+    return _link("g", stay)
+
+
+def member_link(membership: Row) -> str:
+    return _link("m", membership)
+
+
+def _link(place: str, row: Row) -> str:
     config: Config = current_app.extensions["monban.config"]
-    return f"{config.public_url}/g/{seal.unseal(row.token_sealed)}"
+    return f"{config.public_url}/{place}/{seal.unseal(row.token_sealed)}"
 
 
 def qr(link: str, scale: int = 4) -> Markup:

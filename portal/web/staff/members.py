@@ -3,13 +3,12 @@
 from typing import Any
 from uuid import UUID
 
-from flask import Blueprint, abort, current_app, render_template, request, url_for
+from flask import Blueprint, abort, render_template, request, url_for
 from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
-from portal import clock, seal
-from portal.config import Config
+from portal import clock
 from portal.db import Row
 from portal.lazy import _l
 from portal.machines.membership import MACHINE
@@ -21,7 +20,7 @@ from portal.queries import members, plans, quota
 from portal.verbs import links, memberships, subscription_answers
 from portal.verbs.membership_end import Ending, end_membership
 from portal.web import access, answer, forms, lists, people, words
-from portal.web.links import qr
+from portal.web.links import member_link, qr
 from portal.web.locale import language
 
 blueprint = Blueprint("members", __name__, url_prefix="/staff/members")
@@ -228,7 +227,7 @@ def _page(membership_id: UUID) -> str:
         endable=seen.membership.state in ENDABLE,
         withdrawable=seen.membership.state in APPLYING,
         no_way_back=answer.sentence(Code.PLAN_RETIRED, {}),
-        link=_link(seen.membership),
+        link=member_link(seen.membership),
         there=_there(seen.membership),
         qr=qr,
     )
@@ -240,11 +239,6 @@ def _there(membership: Row) -> str | None:
         return None
     part = "" if membership.livemode else "test/"
     return f"{DASHBOARD}/{part}subscriptions/{membership.subscription_id}"
-
-
-def _link(membership: Row) -> str:
-    config: Config = current_app.extensions["monban.config"]
-    return f"{config.public_url}/m/{seal.unseal(membership.token_sealed)}"
 
 
 def _answered(outcome: Outcome, membership_id: UUID) -> AnyResponse:
