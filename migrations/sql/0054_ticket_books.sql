@@ -119,10 +119,3 @@ end $$;
 -- What was agreed never changes, and a line not at all.
 grant update (withdrawn_at, version) on ticket_offers to portal_app;
 grant update (granted, used, worth, taken_back_at, version) on ticket_books to portal_app;
-
--- A book of tickets stands on the account of the stay on which it was sold.
-alter table ledger_lines drop constraint ck_ledger_lines_item,
-    add constraint ck_ledger_lines_item check (
-        item = '' or item in ('lodging_tax', 'ticket_book') and kind in ('charge', 'charge_reversed')
-    ) not valid;
-alter table ledger_lines validate constraint ck_ledger_lines_item;
