@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from portal.money import Money
 from portal.outcome import Code
 from portal.policies import blocklist, opening
 from portal.policies.blocklist import Listed, Mark
+from portal.policies.opening import Week
 
 Asks = Literal["booking", "entry"]
 """Whether a stay may be made, or whether its guest may come in now."""
@@ -19,12 +20,12 @@ Asks = Literal["booking", "entry"]
 @dataclass(frozen=True, slots=True)
 class Entrance:
     """The way in that leads to the stay's door. `inside`: guests behind its doors, others than this
-    one. `plan_sold`: the stay's plan is sold there, or it has none."""
+    one. `week`: None where it never closes. `plan_sold`: the stay's plan is sold there, or it has
+    none."""
 
     id: UUID
     mode: str
-    opens: time | None
-    closes: time | None
+    week: Week | None
     zone: str
     capacity: int | None
     inside: int
@@ -125,7 +126,7 @@ def _hits(request: CheckinRequest) -> tuple[Listed, ...]:
 
 def _hours(request: CheckinRequest) -> Decision | None:
     way = request.entrance
-    opens_at = way and opening.closed_until(way.opens, way.closes, way.zone, request.now)
+    opens_at = way and opening.closed_until(way.week, way.zone, request.now)
     if opens_at:
         return _refused(Code.ENTRANCE_CLOSED, "opening_hours", opens_at=opens_at)
     return None

@@ -9,6 +9,7 @@ from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest, Entrance
 from portal.models.cancellation import STEPS
 from portal.models.quota import HELD
+from portal.policies import opening
 from portal.policies.blocklist import Listed
 from portal.verbs import benefits, blocklist
 
@@ -117,8 +118,7 @@ def entrance(facts: Row, inside: int) -> Entrance | None:
     return Entrance(
         id=facts.entrance_id,
         mode=facts.entrance_mode,
-        opens=facts.entrance_opens,
-        closes=facts.entrance_closes,
+        week=opening.week(facts.entrance_opens, facts.entrance_closes),
         zone=facts.time_zone,
         capacity=facts.entrance_capacity,
         inside=inside,

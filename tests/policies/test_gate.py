@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,8 @@ from hypothesis import strategies as some
 from portal.gates.checkin import CheckinRequest, Decision, Entrance, evaluate_checkin_request
 from portal.outcome import Code
 from portal.policies.blocklist import Listed, Mark
-from portal.policies.opening import closed_until
+from portal.policies.opening import Stretch, closed_until
+from tests.policies.test_opening import weeks
 from tests.policies.test_policies import instants, requests
 
 NOON = datetime(2026, 11, 3, 3, tzinfo=UTC)
@@ -34,10 +34,9 @@ entries = some.builds(
     some.none() | some.just("第2号"),
     some.none() | instants,
 )
-hours = some.tuples(some.times(), some.times()).filter(lambda pair: pair[0] != pair[1])
 entrances = some.builds(
-    lambda hours, **facts: Entrance(opens=hours[0], closes=hours[1], **facts),
-    some.just((None, None)) | hours,
+    Entrance,
+    week=some.none() | weeks,
     id=some.uuids(),
     mode=some.sampled_from(["reservation_only", "walk_in"]),
     zone=some.sampled_from(ZONES),
@@ -108,11 +107,7 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     ]
     blocked = any(entry.statute or not request.lodging for entry in met)
     way = request.entrance
-    here = request.now.astimezone(ZoneInfo(way.zone)).time() if way else time(0)
-    shut = False
-    if way and way.opens and way.closes:
-        within = way.opens <= here < way.closes
-        shut = not (within if way.opens < way.closes else here >= way.opens or here < way.closes)
+    shut = way is not None and closed_until(way.week, way.zone, request.now) is not None
     full = way is not None and way.capacity is not None and way.inside >= way.capacity
     against = [
         blocked,
@@ -134,40 +129,8 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     assert evaluate_checkin_request(request).allowed == (not any(against))
 
 
-@given(some.times() | some.none(), some.times() | some.none(), some.sampled_from(ZONES), instants)
-def test_it_opens_again_at_its_hour(
-    opens: time | None, closes: time | None, zone: str, now: datetime
-) -> None:
-    until = closed_until(opens, closes, zone, now)
-    if until is None:
-        return
-    assert now < until <= now + timedelta(hours=26)
-    assert opens is not None
-
-
-@pytest.mark.parametrize(
-    ("local", "opens_at"),
-    [
-        ("01:59", None),
-        ("02:00", "2026-11-03T06:00+09:00"),
-        ("05:59", "2026-11-03T06:00+09:00"),
-        ("06:00", None),
-        ("23:59", None),
-    ],
-)
-def test_hours_past_midnight(local: str, opens_at: str | None) -> None:
-    now = datetime.fromisoformat(f"2026-11-03T{local}+09:00")
-    until = closed_until(time(6), time(2), "Asia/Tokyo", now)
-    assert until == (datetime.fromisoformat(opens_at) if opens_at else None)
-
-
-def test_hours_of_a_day_open_again_tomorrow() -> None:
-    now = datetime.fromisoformat("2026-11-03T22:00+09:00")
-    until = closed_until(time(9), time(22), "Asia/Tokyo", now)
-    assert until == datetime.fromisoformat("2026-11-04T09:00+09:00")
-
-
-WAY = Entrance(UUID(int=7), "walk_in", None, None, "Asia/Tokyo", None, 0, True)
+WAY = Entrance(UUID(int=7), "walk_in", None, "Asia/Tokyo", None, 0, True)
+NIGHTS = {"week": (Stretch(time(13), time(2)),) * 7}
 FINE = CheckinRequest(
     NOON, NOON, NOON + HOUR, 0, 0, "JPY", False, False, True, False, False, None, entrance=WAY
 )
@@ -193,10 +156,10 @@ def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
         ),
         ({"plan_sold": False}, {}, Code.PLAN_NOT_IN_CONFIG, "plans_sold"),
         ({"plan_sold": False}, {"asks": "booking"}, Code.PLAN_NOT_IN_CONFIG, "plans_sold"),
-        ({"opens": time(13), "closes": time(2)}, {}, Code.ENTRANCE_CLOSED, "opening_hours"),
-        ({"opens": time(13), "closes": time(2)}, {"asks": "booking"}, None, ""),
+        (NIGHTS, {}, Code.ENTRANCE_CLOSED, "opening_hours"),
+        (NIGHTS, {"asks": "booking"}, None, ""),
         (
-            {"opens": time(13), "closes": time(2)},
+            NIGHTS,
             {"asks": "booking", "walk_in": True},
             Code.ENTRANCE_CLOSED,
             "opening_hours",

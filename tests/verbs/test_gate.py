@@ -1,6 +1,6 @@
 """The gate as the verbs ask it: entrances and the blocklist, with their audit rows."""
 
-from datetime import UTC, timedelta
+from datetime import time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,8 +9,9 @@ from flask import Flask
 
 from portal import clock
 from portal.outcome import Applied, Code, Outcome, Refused
+from portal.policies.opening import ALL_DAY, Stretch
 from portal.policies.register import Entry
-from portal.verbs import blocklist, entrances, events, registers, stays
+from portal.verbs import blocklist, entrances, events, registers, stay_changes, stays
 from portal.verbs.guests import NewGuest
 from portal.verbs.stays import NewStay
 from sandbox.watch import statements
@@ -47,8 +48,7 @@ def entrance(cast: Cast, **changes: Any) -> UUID:
     """Every door of Tokyo, every plan, always open."""
     plain = {
         "doors": frozenset(cast.tokyo.doors.values()),
-        "opens": None,
-        "closes": None,
+        "week": None,
         "capacity": None,
     }
     return opened(cast, **{**plain, **changes})
@@ -79,8 +79,7 @@ def test_a_walk_in_at_an_entrance_for_reservations(cast: Cast, owner: Owner) -> 
     closed = terms(
         cast,
         mode="reservation_only",
-        opens=None,
-        closes=None,
+        week=None,
         doors=frozenset(cast.tokyo.doors.values()),
         capacity=None,
     )
@@ -113,7 +112,7 @@ def test_a_plan_of_another_entrance(cast: Cast, owner: Owner, source: str) -> No
     here = entrance(
         cast, doors=frozenset({doors["A01"]}), plans=frozenset({cast.tokyo.plans["night"]})
     )
-    opened(cast, "side", doors=frozenset({doors["A02"]}), opens=None, closes=None)
+    opened(cast, "side", doors=frozenset({doors["A02"]}), week=None)
     wanted = walk_in(cast, "nap", source=source)
     assert do(cast, stays.create, wanted) == Refused(Code.PLAN_NOT_IN_CONFIG)
     assert nothing_was_made(owner)
@@ -133,16 +132,39 @@ def test_a_plan_that_is_taken_away_holds_at_the_door(cast: Cast, owner: Owner) -
 
 
 def test_a_closed_entrance_says_when_it_opens(cast: Cast, owner: Owner) -> None:
+    """Closed today, all day: it opens on the next weekday that has hours."""
     stay = cast.book(plan="night", price=0)
-    here = clock.local(clock.now(), cast.tokyo.zone)
-    opens = (here + 2 * HOUR).replace(second=0, microsecond=0)
-    entrance(cast, opens=opens.time(), closes=(opens + 2 * HOUR).time())
-    at = {"opens_at": opens.astimezone(UTC)}
+    today = clock.local_day(clock.now(), cast.tokyo.zone)
+    there = today + timedelta(days=2)
+    entrance(
+        cast,
+        week=tuple(
+            Stretch(time(10), time(2)) if day == there.weekday() else None for day in range(7)
+        ),
+    )
+    at = {"opens_at": clock.instant_at(there, time(10), cast.tokyo.zone)}
     assert do(cast, stays.admit, stay.id, 1) == Refused(Code.ENTRANCE_CLOSED, at)
     said = do(cast, stays.create, walk_in(cast, space="A02"))
     assert said == Refused(Code.ENTRANCE_CLOSED, at)
     later = walk_in(cast, space="A02", source="desk")
     assert do(cast, stays.create, later).code == Code.STAY_CREATED, "a reservation is for later"
+
+
+def test_opening_hours_put_nobody_out(cast: Cast, owner: Owner) -> None:
+    """Who is in house when the entrance closes keeps the code, is made longer and leaves."""
+    stay = cast.book(plan="night", price=0)
+    way = entrance(cast)
+    assert do(cast, stays.admit, stay.id, 1).status == "applied"
+    today = clock.local_day(clock.now(), cast.tokyo.zone).weekday()
+    week = tuple(None if day in (today, (today - 1) % 7) else ALL_DAY for day in range(7))
+    shut = terms(cast, week=week, doors=frozenset(cast.tokyo.doors.values()), capacity=None)
+    assert do(cast, entrances.change, way, 1, shut).status == "applied"
+    assert owner.one("select state from entry_keys") == "requested"
+    ends = owner.row("select starts_at, ends_at from stays")
+    said = do(cast, stay_changes.change_times, stay.id, 2, ends[0], ends[1] + HOUR, 0)
+    assert said.status == "applied"
+    assert do(cast, stays.depart, stay.id, 3).status == "applied"
+    assert audits(owner) == []
 
 
 def test_e10_the_last_place_is_taken_once(cast: Cast, app: Flask, owner: Owner) -> None:
