@@ -47,7 +47,9 @@ entrances = some.builds(
 whole = some.builds(
     replace,
     requests,
-    asks=some.sampled_from(["booking", "entry"]),
+    asks=some.sampled_from(["booking", "entry", "move"]),
+    in_house=some.booleans(),
+    same_entrance=some.booleans(),
     walk_in=some.booleans(),
     entrance=some.none() | entrances,
     lodging=some.booleans(),
@@ -97,6 +99,20 @@ def test_what_may_not_be_booked_may_not_come_in(request: CheckinRequest) -> None
 
 @settings(max_examples=500)
 @given(whole)
+def test_where_it_may_not_be_booked_it_is_not_moved(request: CheckinRequest) -> None:
+    """A stay that is only reserved: by the entrance, as a booking there would be. And whoever is in
+    house is never asked more than they were then."""
+    nobody = replace(request, person=(), withheld=None, same_entrance=False)
+    booked = evaluate_checkin_request(replace(nobody, asks="booking"))
+    moved = evaluate_checkin_request(replace(nobody, asks="move", in_house=False))
+    assert (moved.allowed, moved.code, moved.rule) == (booked.allowed, booked.code, booked.rule)
+    inside = evaluate_checkin_request(replace(nobody, asks="move", in_house=True))
+    entry = evaluate_checkin_request(replace(nobody, asks="entry"))
+    assert inside.allowed or not entry.allowed
+
+
+@settings(max_examples=500)
+@given(whole)
 def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest) -> None:
     """Said once more, by hand."""
     met = [
@@ -109,12 +125,18 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     way = request.entrance
     shut = way is not None and closed_until(way.week, way.zone, request.now) is not None
     full = way is not None and way.capacity is not None and way.inside >= way.capacity
-    against = [
-        blocked,
-        request.withheld is not None,
-        way is not None and (not way.plan_sold),
-        way is not None and request.walk_in and way.mode == "reservation_only",
-    ]
+    unsold = way is not None and not way.plan_sold
+    reserved_only = way is not None and request.walk_in and way.mode == "reservation_only"
+    if request.asks == "move":
+        more = full and not request.same_entrance
+        if request.in_house:
+            against = [unsold and not request.same_entrance, more]
+        else:
+            against = [unsold, reserved_only, request.walk_in and (shut or more)]
+        assert evaluate_checkin_request(request).allowed == (not any(against))
+        return
+    full = full and not request.same_entrance
+    against = [blocked, request.withheld is not None, unsold, reserved_only]
     if request.asks == "entry" or request.walk_in:
         against += [shut, full]
     if request.asks == "entry":
@@ -137,6 +159,10 @@ FINE = CheckinRequest(
 HANAKO = (Mark("name", "花子"),)
 ENTRY = Listed(UUID(int=1), HANAKO, "暴れた", None, None)
 LAWFUL = replace(ENTRY, id=UUID(int=2), statute="第2号")
+
+
+MOVED: dict[str, Any] = {"asks": "move"}
+IN_HOUSE: dict[str, Any] = {"asks": "move", "in_house": True}
 
 
 def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
@@ -166,6 +192,35 @@ def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
         ),
         ({"capacity": 3, "inside": 2}, {}, None, ""),
         ({"capacity": 3, "inside": 3}, {}, Code.ENTRANCE_FULL, "capacity"),
+        ({"plan_sold": False}, IN_HOUSE, Code.PLAN_NOT_IN_CONFIG, "plans_sold"),
+        ({"plan_sold": False}, {**IN_HOUSE, "same_entrance": True}, None, ""),
+        (
+            {"plan_sold": False, "mode": "reservation_only"},
+            MOVED,
+            Code.PLAN_NOT_IN_CONFIG,
+            "plans_sold",
+        ),
+        (
+            {"plan_sold": False},
+            {**MOVED, "same_entrance": True},
+            Code.PLAN_NOT_IN_CONFIG,
+            "plans_sold",
+        ),
+        ({"capacity": 3, "inside": 3}, IN_HOUSE, Code.ENTRANCE_FULL, "capacity"),
+        ({"capacity": 3, "inside": 3}, {**IN_HOUSE, "same_entrance": True}, None, ""),
+        ({"capacity": 3, "inside": 3}, MOVED, None, ""),
+        ({"capacity": 3, "inside": 3}, {**MOVED, "walk_in": True}, Code.ENTRANCE_FULL, "capacity"),
+        ({"mode": "reservation_only"}, {**IN_HOUSE, "walk_in": True}, None, ""),
+        (
+            {"mode": "reservation_only"},
+            {**MOVED, "walk_in": True},
+            Code.WALK_IN_NOT_ALLOWED,
+            "entrance_mode",
+        ),
+        (NIGHTS, IN_HOUSE, None, ""),
+        (NIGHTS, MOVED, None, ""),
+        (NIGHTS, {**MOVED, "walk_in": True}, Code.ENTRANCE_CLOSED, "opening_hours"),
+        ({}, {**IN_HOUSE, "person": HANAKO, "listed": (LAWFUL,)}, None, ""),
         (
             {},
             {"asks": "booking", "withheld": Code.MEMBERS_ONLY_PLAN},
