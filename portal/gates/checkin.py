@@ -17,6 +17,13 @@ Asks = Literal["booking", "entry", "move"]
 """Whether a stay may be made, its guest may come in now, or the stay may have another space."""
 
 
+RuleName = Literal[
+    "entrance_mode", "plans_sold", "blocklist", "opening_hours", "capacity", "window", "membership",
+    "space", "register", "settled",
+]  # fmt: skip
+"""What an audit row calls the rule that fired."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entrance:
     """The way in that leads to the stay's door, or to the one that it would have. `week`: None
@@ -78,7 +85,7 @@ class Decision:
 
     allowed: bool
     code: Code | None = None
-    rule: str = ""
+    rule: RuleName | Literal[""] = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     blocked: Listed | None = None
     in_vain: Listed | None = None
@@ -212,5 +219,5 @@ ENTRY: tuple[Rule, ...] = (
 )
 
 
-def _refused(code: Code, rule: str, **details: Any) -> Decision:
+def _refused(code: Code, rule: RuleName, **details: Any) -> Decision:
     return Decision(allowed=False, code=code, rule=rule, details=details)

@@ -122,7 +122,9 @@ class GateAudit(Base):
 
     __tablename__ = "gate_audits"
     __table_args__ = (
-        Index("ix_gate_audits_at", "facility_id", "at"),
+        Index("ix_gate_audits_listed", "facility_id", "at", "id"),
+        Index("ix_gate_audits_entrance", "facility_id", "entrance_id", "at", "id"),
+        Index("ix_gate_audits_rule", "facility_id", "rule", "at", "id"),
         Index("ix_gate_audits_stay", "facility_id", "stay_id"),
         belongs_to("entrances", "entrance_id"),
         belongs_to("blocklist_entries", "blocklist_entry_id"),

@@ -210,6 +210,12 @@ def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
         ({"capacity": 3, "inside": 3}, {**IN_HOUSE, "same_entrance": True}, None, ""),
         ({"capacity": 3, "inside": 3}, MOVED, None, ""),
         ({"capacity": 3, "inside": 3}, {**MOVED, "walk_in": True}, Code.ENTRANCE_FULL, "capacity"),
+        (
+            {"capacity": 3, "inside": 3},
+            {**MOVED, "walk_in": True, "same_entrance": True},
+            None,
+            "",
+        ),
         ({"mode": "reservation_only"}, {**IN_HOUSE, "walk_in": True}, None, ""),
         (
             {"mode": "reservation_only"},
