@@ -4,6 +4,7 @@ and for the message, so that they cannot differ."""
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from typing import Literal
 
 from babel import dates, numbers
 
@@ -23,6 +24,13 @@ def money(value: Money, locale: str) -> str:
 def day(value: date, locale: str) -> str:
     """A day with its weekday. A house's pages and letters name the same few days all day long."""
     return str(dates.format_date(value, DAY[locale], locale=locale))
+
+
+@lru_cache(maxsize=8)
+def weekdays(locale: str, width: Literal["abbreviated", "wide"]) -> tuple[str, ...]:
+    """Their names, Monday first."""
+    names = dates.get_day_names(width, locale=locale)
+    return tuple(str(names[day]) for day in range(7))
 
 
 def month(value: date, locale: str) -> str:

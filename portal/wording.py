@@ -189,6 +189,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "ENTRANCE_UNCHANGED": (NOOP, _l("The entrance is like this already.")),
     "ENTRANCE_SLUG_TAKEN": (REFUSED, _l("Another entrance has this short name.")),
     "ENTRANCE_HOURS_IMPOSSIBLE": (REFUSED, _l("These are no opening hours.")),
+    "ENTRANCE_NEVER_OPENS": (
+        REFUSED,
+        _l("An entrance opens on one day of the week at least."),
+    ),
     "DOOR_HAS_ENTRANCE": (REFUSED, _l("One of the doors is behind another entrance.")),
     "BLOCKLIST_ADDED": (APPLIED, _l("Added to the blocklist.")),
     "BLOCKLIST_ALREADY_ADDED": (NOOP, _l("This was added to the blocklist already.")),

@@ -1,16 +1,22 @@
 """The demo's entrances, and who is not let in at them."""
 
 from datetime import time
+from typing import Any
 from uuid import UUID
 
 from portal.db import Actor, transaction
 from portal.demo.houses import HANEDA, UMEDA, made
+from portal.policies.opening import Stretch, Week
 from portal.verbs import blocklist, entrances
 from portal.verbs.blocklist import NewEntry
 from portal.verbs.entrances import NewEntrance, Terms
 
-# By house: the entrance's code, names, hours, room, plans and doors.
-WAYS = {
+EVENING = Stretch(time(10), time(23))
+LATE = Stretch(time(9), time(2))
+LOUNGE: Week = (*(EVENING,) * 5, LATE, None)
+
+# By house: the entrance's code, names, week, room, plans and doors.
+WAYS: dict[str, tuple[tuple[Any, ...], ...]] = {
     HANEDA.slug: (
         (
             "front",
@@ -18,24 +24,14 @@ WAYS = {
             "Front entrance",
             None,
             None,
-            None,
             ("night", "premium", "nap"),
             ("men", "women"),
         ),
-        (
-            "lounge",
-            "ラウンジ口",
-            "Lounge",
-            time(10),
-            time(23),
-            1,
-            ("nap", "member-booth"),
-            ("lounge",),
-        ),
+        ("lounge", "ラウンジ口", "Lounge", LOUNGE, 1, ("nap", "member-booth"), ("lounge",)),
     ),
     UMEDA.slug: (
-        ("sauna", "サウナ口", "Sauna", None, None, 4, ("sauna", "member-sauna"), ("sauna",)),
-        ("desks", "デスクフロア口", "Desk floor", None, None, None, ("desk",), ("desks",)),
+        ("sauna", "サウナ口", "Sauna", None, 4, ("sauna", "member-sauna"), ("sauna",)),
+        ("desks", "デスクフロア口", "Desk floor", None, None, ("desk",), ("desks",)),
     ),
 }
 
@@ -55,13 +51,12 @@ GROUNDS = (
 def open_them(slug: str, house_id: UUID, clerk: Actor) -> None:
     """Once: whatever stands already is left as it is."""
     with transaction(house_id) as tx:
-        for code, ja, en, opens, closes, room, plans, doors in WAYS[slug]:
+        for code, ja, en, week, room, plans, doors in WAYS[slug]:
             terms = Terms(
                 ja,
                 en,
                 "walk_in",
-                opens,
-                closes,
+                week,
                 room,
                 frozenset(made(slug, "plan", plan) for plan in plans),
                 frozenset(made(slug, "door", door) for door in doors),

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
@@ -11,20 +11,28 @@ from portal.money import Money
 from portal.outcome import Code
 from portal.policies import blocklist, opening
 from portal.policies.blocklist import Listed, Mark
+from portal.policies.opening import Week
 
-Asks = Literal["booking", "entry"]
-"""Whether a stay may be made, or whether its guest may come in now."""
+Asks = Literal["booking", "entry", "move"]
+"""Whether a stay may be made, its guest may come in now, or the stay may have another space."""
+
+
+RuleName = Literal[
+    "entrance_mode", "plans_sold", "blocklist", "opening_hours", "capacity", "window", "membership",
+    "space", "register", "settled",
+]  # fmt: skip
+"""What an audit row calls the rule that fired."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """The way in that leads to the stay's door. `inside`: guests behind its doors, others than this
-    one. `plan_sold`: the stay's plan is sold there, or it has none."""
+    """The way in that leads to the stay's door, or to the one that it would have. `week`: None
+    where it never closes. `inside`: guests behind its doors, others than this one. `plan_sold`: the
+    stay's plan is sold there, or it has none."""
 
     id: UUID
     mode: str
-    opens: time | None
-    closes: time | None
+    week: Week | None
     zone: str
     capacity: int | None
     inside: int
@@ -58,6 +66,10 @@ class CheckinRequest:
     person: tuple[Mark, ...] = ()
     listed: tuple[Listed, ...] = ()
     """Entries of the blocklist that may mean the person."""
+    in_house: bool = False
+    """Of a move: its guest is in already."""
+    same_entrance: bool = False
+    """Of a move: the stay is behind that entrance already, and takes no more room."""
     register_missing: bool = False
     """The house lets nobody of lodging in without the register of guests, and it is not filled."""
 
@@ -73,7 +85,7 @@ class Decision:
 
     allowed: bool
     code: Code | None = None
-    rule: str = ""
+    rule: RuleName | Literal[""] = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     blocked: Listed | None = None
     in_vain: Listed | None = None
@@ -81,7 +93,9 @@ class Decision:
 
 def evaluate_checkin_request(request: CheckinRequest) -> Decision:
     """Allowed, or refused with the first rule that fires: entrance, plan, blocklist, hours, room;
-    and for an entry time, membership, space, the register, money."""
+    and for an entry time, membership, space, the register, money. A move asks what depends on the
+    space: of a stay that is only reserved what booking it there would ask of the entrance, of a
+    guest in house whether another entrance sells the plan and has room."""
     for rule in _rules(request):
         if refusal := rule(request):
             return refusal
@@ -91,7 +105,17 @@ def evaluate_checkin_request(request: CheckinRequest) -> Decision:
 def _rules(request: CheckinRequest) -> "tuple[Rule, ...]":
     if request.asks == "entry":
         return ENTRY
+    if request.asks == "move":
+        return _of_move(request)
     return WALK_IN if request.walk_in else BOOKING
+
+
+def _of_move(request: CheckinRequest) -> "tuple[Rule, ...]":
+    """Hours put nobody out who is in, and neither does a plan that is no longer sold where they
+    are."""
+    if request.in_house:
+        return () if request.same_entrance else MOVE_IN_HOUSE
+    return MOVE_OF_WALK_IN if request.walk_in else MOVE_OF_RESERVATION
 
 
 def _mode(request: CheckinRequest) -> Decision | None:
@@ -125,7 +149,7 @@ def _hits(request: CheckinRequest) -> tuple[Listed, ...]:
 
 def _hours(request: CheckinRequest) -> Decision | None:
     way = request.entrance
-    opens_at = way and opening.closed_until(way.opens, way.closes, way.zone, request.now)
+    opens_at = way and opening.closed_until(way.week, way.zone, request.now)
     if opens_at:
         return _refused(Code.ENTRANCE_CLOSED, "opening_hours", opens_at=opens_at)
     return None
@@ -133,6 +157,8 @@ def _hours(request: CheckinRequest) -> Decision | None:
 
 def _room(request: CheckinRequest) -> Decision | None:
     way = request.entrance
+    if request.same_entrance:
+        return None
     if way and way.capacity is not None and way.inside >= way.capacity:
         return _refused(Code.ENTRANCE_FULL, "capacity")
     return None
@@ -176,6 +202,9 @@ Rule = Callable[[CheckinRequest], Decision | None]
 BOOKING: tuple[Rule, ...] = (_mode, _plan, _membership, _blocklist)
 WALK_IN: tuple[Rule, ...] = (*BOOKING, _hours, _room)
 """Whoever books without a reservation stands at the entrance now."""
+MOVE_IN_HOUSE: tuple[Rule, ...] = (_plan, _room)
+MOVE_OF_RESERVATION: tuple[Rule, ...] = (_mode, _plan)
+MOVE_OF_WALK_IN: tuple[Rule, ...] = (*MOVE_OF_RESERVATION, _hours, _room)
 ENTRY: tuple[Rule, ...] = (
     _mode,
     _plan,
@@ -190,5 +219,5 @@ ENTRY: tuple[Rule, ...] = (
 )
 
 
-def _refused(code: Code, rule: str, **details: Any) -> Decision:
+def _refused(code: Code, rule: RuleName, **details: Any) -> Decision:
     return Decision(allowed=False, code=code, rule=rule, details=details)

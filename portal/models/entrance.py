@@ -2,13 +2,24 @@
 
 from datetime import time
 
-from sqlalchemy import CheckConstraint, PrimaryKeyConstraint, UniqueConstraint, text
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    PrimaryKeyConstraint,
+    Time,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
 from portal.models.columns import Created, House, Key, Ref, Version, Words, belongs_to
 
 MODES = ("reservation_only", "walk_in")
+STRETCHES = " and ".join(
+    f"(opens[{day}] <> closes[{day}] or opens[{day}] = '00:00')" for day in range(1, 8)
+)
+"""None is empty: only midnight is both an end and a beginning."""
 
 
 class Entrance(Base):
@@ -20,7 +31,15 @@ class Entrance(Base):
         UniqueConstraint("facility_id", "slug"),
         UniqueConstraint("facility_id", "form_key"),
         CheckConstraint("mode in ('reservation_only', 'walk_in')", name="mode"),
-        CheckConstraint("(opens is null) = (closes is null) and opens <> closes", name="hours"),
+        CheckConstraint("(opens is null) = (closes is null)", name="hours"),
+        CheckConstraint(
+            "opens is null or array_dims(opens) is not distinct from '[1:7]'"
+            " and array_dims(closes) is not distinct from '[1:7]'"
+            " and array_positions(opens, null) = array_positions(closes, null)"
+            " and cardinality(array_positions(opens, null)) < 7",
+            name="week",
+        ),
+        CheckConstraint(STRETCHES, name="stretches"),
         CheckConstraint("capacity > 0", name="capacity"),
     )
 
@@ -35,10 +54,9 @@ class Entrance(Base):
     name_ja: Mapped[Words]
     name_en: Mapped[Words]
     mode: Mapped[Words]
-    opens: Mapped[time | None]
-    closes: Mapped[time | None]
-    """Every day from then to then on the house's clocks, past midnight where it closes before it
-    opens; neither where it never closes."""
+    opens: Mapped[list[time | None] | None] = mapped_column(ARRAY(Time))
+    closes: Mapped[list[time | None] | None] = mapped_column(ARRAY(Time))
+    """Of each weekday, Monday first: `policies.opening.week`. Neither where it never closes."""
     capacity: Mapped[int | None]
     """Guests in house behind its doors at once; null for as many as the spaces take."""
     form_key: Mapped[Ref]

@@ -122,11 +122,13 @@ class GateAudit(Base):
 
     __tablename__ = "gate_audits"
     __table_args__ = (
-        Index("ix_gate_audits_at", "facility_id", "at"),
+        Index("ix_gate_audits_listed", "facility_id", "at", "id"),
+        Index("ix_gate_audits_entrance", "facility_id", "entrance_id", "at", "id"),
+        Index("ix_gate_audits_rule", "facility_id", "rule", "at", "id"),
         Index("ix_gate_audits_stay", "facility_id", "stay_id"),
         belongs_to("entrances", "entrance_id"),
         belongs_to("blocklist_entries", "blocklist_entry_id"),
-        CheckConstraint("asks in ('booking', 'entry')", name="asks"),
+        CheckConstraint("asks in ('booking', 'entry', 'move')", name="asks"),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -135,7 +137,7 @@ class GateAudit(Base):
     entrance_id: Mapped[Ref | None]
     blocklist_entry_id: Mapped[Ref | None]
     asks: Mapped[Words] = mapped_column(server_default="entry")
-    """Whether a stay might be made, or its guest come in."""
+    """Whether a stay might be made, its guest come in, or be moved there."""
     code: Mapped[Words]
     rule: Mapped[Words]
     ground: Mapped[Words | None]

@@ -22,6 +22,11 @@ def head(tx: Tx, entrance_id: UUID) -> Row | None:
     return tx.row(f"select {SHOWN} from entrances e where e.id = :id", id=entrance_id)
 
 
+def names(tx: Tx) -> Sequence[Row]:
+    """To choose one of. In the order of their making."""
+    return tx.rows("select id, name_ja, name_en from entrances order by created_at, id")
+
+
 def doors(tx: Tx) -> Sequence[Row]:
     """Every door of the house, with the entrance that leads to it."""
     return tx.rows("select id, name_ja, name_en, entrance_id from doors order by no")

@@ -8,27 +8,30 @@ from uuid import UUID
 from portal.db import Row
 
 SIZE = 25
+Id = UUID | int
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """At most one of the two, each the id of a row of the list."""
 
-    after: UUID | None = None
-    before: UUID | None = None
+    after: Id | None = None
+    before: Id | None = None
 
     @property
     def direction(self) -> str:
         return "asc" if self.before else "desc"
 
-    def condition(self, table: str, row: str) -> tuple[str, dict[str, Any]]:
+    def condition(
+        self, table: str, row: str, *, at: str = "created_at"
+    ) -> tuple[str, dict[str, Any]]:
         """Which rows lie beyond it. The cursor's own row tells where it stands; a stranger's row
-        stands nowhere. `row` is the table's name in the statement."""
+        stands nowhere. `row` is the table's name in the statement, `at` the column of its time."""
         if not (cursor := self.after or self.before):
             return "true", {}
         sign = "<" if self.after else ">"
-        there = f"((select created_at from {table} where id = :cursor), :cursor)"
-        return f"({row}.created_at, {row}.id) {sign} {there}", {"cursor": cursor}
+        there = f"((select {at} from {table} where id = :cursor), :cursor)"
+        return f"({row}.{at}, {row}.id) {sign} {there}", {"cursor": cursor}
 
 
 BEGINNING = Cursor()
@@ -37,8 +40,8 @@ BEGINNING = Cursor()
 @dataclass(frozen=True, slots=True)
 class Page:
     rows: Sequence[Row]
-    newer: UUID | None
-    older: UUID | None
+    newer: Id | None
+    older: Id | None
 
 
 def cut(found: Sequence[Row], cursor: Cursor, size: int) -> Page:

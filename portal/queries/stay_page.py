@@ -225,7 +225,8 @@ def history(tx: Tx, stay_id: UUID, limit: int = HISTORY) -> Sequence[Row]:
         select l.at, 'ledger', l.kind, l.item, l.memo, l.actor_kind, l.actor_name, l.amount, l.id
         from ledger_lines l where l.stay_id = :stay
         union all
-        select a.at, 'gate', a.code, case when a.let_in then 'let_in' end,
+        select a.at, 'gate', a.code, case when a.let_in then 'let_in'
+               when a.asks = 'move' then 'move' end,
            concat_ws(' · ', a.ground, a.statute), a.actor_kind, a.actor_name, null, a.id
         from gate_audits a where a.stay_id = :stay
              and a.at >= (select min(first.at) from transitions first

@@ -150,7 +150,8 @@ _STORY = """
     select l.at, 'ledger', l.kind, l.item, l.memo, l.actor_kind, l.actor_name, l.amount,
            l.request_id, 2, l.id from ledger_lines l where {ledger}
     union all
-    select a.at, 'gate', a.code, case when a.let_in then 'let_in' end,
+    select a.at, 'gate', a.code, case when a.let_in then 'let_in'
+               when a.asks = 'move' then 'move' end,
            concat_ws(' · ', a.ground, a.statute), a.actor_kind, a.actor_name, null, a.request_id, 2,
            a.id
     from gate_audits a where {gate}

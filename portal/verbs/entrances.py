@@ -3,7 +3,6 @@ stays that are booked already as well."""
 
 import json
 from dataclasses import dataclass
-from datetime import time
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +12,8 @@ from portal.db import Actor, Row, Tx, violated
 from portal.models import Entrance
 from portal.move import record, row_standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
+from portal.policies import opening
+from portal.policies.opening import Week
 
 KIND = "entrance"
 ONE_SLUG = "uq_entrances_facility_id_slug"
@@ -20,21 +21,20 @@ ONE_SLUG = "uq_entrances_facility_id_slug"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`opens` and `closes` on the house's clocks, both None where it never closes; `capacity` None
-    for as many as the spaces take. `plans` are sold there, `doors` are reached through it."""
+    """`week`: None where it never closes; `capacity`: None for as many as the spaces take. `plans`
+    are sold there, `doors` are reached through it."""
 
     name_ja: str
     name_en: str
     mode: str
-    opens: time | None
-    closes: time | None
+    week: Week | None
     capacity: int | None
     plans: frozenset[UUID]
     doors: frozenset[UUID]
 
     def columns(self) -> dict[str, Any]:
-        named = ("name_ja", "name_en", "mode", "opens", "closes", "capacity")
-        return {name: getattr(self, name) for name in named}
+        named = ("name_ja", "name_en", "mode", "capacity")
+        return {name: getattr(self, name) for name in named} | opening.columns(self.week)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,8 @@ def _not_inserted(tx: Tx, wanted: NewEntrance, fault: IntegrityError) -> Outcome
 def _impossible(tx: Tx, wanted: Terms, entrance_id: UUID | None) -> Code | None:
     """What of it is not this house's, or is another entrance's. The doors are held: two entrances
     that want one at once wait for one another."""
-    if (wanted.opens is None) != (wanted.closes is None) or (
-        wanted.opens is not None and wanted.opens == wanted.closes
-    ):
-        return Code.ENTRANCE_HOURS_IMPOSSIBLE
+    if wanted.week is not None and (code := _no_hours(wanted.week)):
+        return code
     doors = tx.rows(
         "select entrance_id from doors where id = any(:doors) order by id for no key update",
         doors=list(wanted.doors),
@@ -122,6 +120,14 @@ def _impossible(tx: Tx, wanted: Terms, entrance_id: UUID | None) -> Code | None:
     if any(door.entrance_id not in (None, entrance_id) for door in doors):
         return Code.DOOR_HAS_ENTRANCE
     return None
+
+
+def _no_hours(week: Week) -> Code | None:
+    """Why no entrance can keep them; the schema refuses the same."""
+    if not any(week):
+        return Code.ENTRANCE_NEVER_OPENS
+    empty = [day for day in week if day and day.opens == day.closes and day != opening.ALL_DAY]
+    return Code.ENTRANCE_HOURS_IMPOSSIBLE if empty or len(week) != opening.DAYS else None
 
 
 def _lead_to(tx: Tx, entrance_id: UUID, wanted: Terms) -> None:

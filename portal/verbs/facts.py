@@ -1,5 +1,6 @@
 """What verbs look at before they decide: one statement a question, the stay's row locked."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import cast
 from uuid import UUID
@@ -9,6 +10,7 @@ from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest, Entrance
 from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
+from portal.policies import opening
 from portal.policies.blocklist import Listed
 from portal.verbs import benefits, blocklist
 
@@ -64,23 +66,28 @@ _STAY = f"""
 # locked before the stay, as its end locks them; the count is settled first. It is shared, since
 # nothing here changes it: against its end's own lock, which a key share would let through.
 # Between them comes an entrance that counts who is inside: two must not take its last place.
-_LOCK = """
+# Whoever moves holds the other space and its entrance too, each in the order of their ids.
+_LOCKS = """
     with held as materialized (
         select m.id from memberships m join stays s on s.membership_id = m.id
         where s.id = :stay
         for share of m
     ), counted as materialized (
         select e.id from stays s
-        join spaces p on p.id = s.space_id
+        join spaces p on {spaces}
         join doors d on d.id = p.door_id
         join entrances e on e.id = d.entrance_id and e.capacity is not null
         where s.id = :stay and (select count(*) from held) >= 0
+        order by e.id
         for no key update of e
     )
-    select 1 from stays s join spaces p on p.id = s.space_id
+    select 1 from stays s join spaces p on {spaces}
     where s.id = :stay and (select count(*) from held) + (select count(*) from counted) >= 0
+    order by p.id
     for no key update of s, p
 """
+_LOCK = _LOCKS.format(spaces="p.id = s.space_id")
+_LOCK_BOTH = _LOCKS.format(spaces="p.id in (s.space_id, :space)")
 
 
 def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row | None:
@@ -90,6 +97,41 @@ def stay(tx: Tx, stay_id: UUID, *, lock: bool = True) -> Row | None:
     if lock:
         tx.run(_LOCK, stay=stay_id)
     return tx.row(_STAY, stay=stay_id)
+
+
+def stay_to_move(tx: Tx, stay_id: UUID, space_id: UUID) -> Row | None:
+    """The same, locked together with the space that it would have."""
+    tx.run(_LOCK_BOTH, stay=stay_id, space=space_id)
+    return stay(tx, stay_id, lock=False)
+
+
+def space_to_move(tx: Tx, stay: Row, space_id: UUID) -> Row | None:
+    """Where the stay would be, and what the gate decides on there. `stay_to_move` has locked it."""
+    return tx.row(
+        f"""
+        select s.id, s.no, s.code, s.active, f.time_zone, {ways_in.facts("cast(:plan as uuid)")},
+               case when e.capacity is null then 0 else {ways_in.inside("e.id", ":stay")} end
+                   as entrance_inside
+        from spaces s join facilities f on f.id = s.facility_id
+        join doors d on d.id = s.door_id
+        left join entrances e on e.id = d.entrance_id
+        where s.id = :space
+        """,
+        space=space_id,
+        stay=stay.id,
+        plan=stay.plan_id,
+    )
+
+
+def move_request(stay: Row, space: Row, now: datetime) -> CheckinRequest:
+    """Whoever it is was asked about where they booked and came in, and is not asked again."""
+    return replace(
+        checkin_request(stay, now, ()),
+        asks="move",
+        in_house=stay.state == "admitted",
+        same_entrance=stay.entrance_id is not None and stay.entrance_id == space.entrance_id,
+        entrance=entrance(space, space.entrance_inside),
+    )
 
 
 def checkin_request(facts: Row, now: datetime, listed: tuple[Listed, ...]) -> CheckinRequest:
@@ -122,8 +164,7 @@ def entrance(facts: Row, inside: int) -> Entrance | None:
     return Entrance(
         id=facts.entrance_id,
         mode=facts.entrance_mode,
-        opens=facts.entrance_opens,
-        closes=facts.entrance_closes,
+        week=opening.week(facts.entrance_opens, facts.entrance_closes),
         zone=facts.time_zone,
         capacity=facts.entrance_capacity,
         inside=inside,

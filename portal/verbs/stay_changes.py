@@ -17,6 +17,7 @@ from portal.verbs import (
     benefits,
     deposit_reminders,
     facts,
+    gate,
     keys,
     lodging_taxes,
     quota,
@@ -30,20 +31,21 @@ CHANGEABLE = ("reserved", "admitted")
 
 
 def move_to(tx: Tx, actor: Actor, stay_id: UUID, seen: int, space_id: UUID) -> Outcome:
-    """Another space. A guest in house gets a code for the new door; the old one is removed."""
-    stay = _ready(tx, stay_id, seen)
+    """Another space, where the gate allows it. A guest in house gets a code for the new door; the
+    old one is removed."""
+    stay = _ready(tx, facts.stay_to_move(tx, stay_id, space_id), seen)
     if isinstance(stay, Outcome):
         return stay
     if stay.space_id == space_id:
         return Noop(Code.STAY_ALREADY_THERE, subject=stay_id)
-    space = tx.row(
-        "select no, code, active, door_id from spaces where id = :id for no key update",
-        id=space_id,
-    )
+    space = facts.space_to_move(tx, stay, space_id)
     if space is None:
         return Refused(Code.NOT_FOUND)
     if not space.active:
         return Refused(Code.SPACE_NOT_USABLE)
+    said = gate.ask(tx, actor, facts.move_request(stay, space, clock.now()), stay_id)
+    if isinstance(said, Refused):
+        return said
     if stay.state == "admitted" and facts.quarantined(tx, space_id, except_stay=stay_id):
         return Refused(Code.SPACE_QUARANTINED)
     if stay.state == "admitted" and benefits.taken_back(stay):
@@ -67,7 +69,7 @@ def change_times(
 ) -> Outcome:
     """Longer, shorter or later. The same code goes on; `price_change` (smallest unit, signed) is
     booked with it. The start of a guest in house stays."""
-    stay = _ready(tx, stay_id, seen)
+    stay = _ready(tx, facts.stay(tx, stay_id), seen)
     if isinstance(stay, Outcome):
         return stay
     if (starts_at, ends_at, price_change) == (stay.starts_at, stay.ends_at, 0):
@@ -99,12 +101,11 @@ def change_times(
     return Applied(Code.STAY_TIMES_CHANGED, to=stay.state, subject=stay_id)
 
 
-def _ready(tx: Tx, stay_id: UUID, seen: int) -> Row | Outcome:
-    stay = facts.stay(tx, stay_id)
+def _ready(tx: Tx, stay: Row | None, seen: int) -> Row | Outcome:
     if stay is None:
         return Refused(Code.NOT_FOUND)
     if stay.version != seen:
-        return Conflict(Code.STALE_PAGE, standing(tx, MACHINE, stay_id))
+        return Conflict(Code.STALE_PAGE, standing(tx, MACHINE, stay.id))
     return stay if stay.state in CHANGEABLE else Refused(Code.STAY_OVER)
 
 

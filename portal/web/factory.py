@@ -51,6 +51,7 @@ BLUEPRINTS = (
     "portal.web.staff.doors",
     "portal.web.staff.attention",
     "portal.web.staff.timeline",
+    "portal.web.staff.refusals",
     "portal.web.staff.settings",
     "portal.web.staff.entrances",
     "portal.web.staff.blocklist",

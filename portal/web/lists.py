@@ -1,22 +1,27 @@
 """A list's place in its address: the cursor that is asked for, and the pages beside this one."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from flask import request, url_for
 
-from portal.queries.keyset import Cursor, Page
+from portal.queries.keyset import Cursor, Id, Page
 from portal.web import forms, people
 
 LONGEST = timedelta(days=366)
 
 
-def cursor() -> Cursor:
+def cursor(read: Callable[[str | None], Id | None] = people.uuid_of) -> Cursor:
     """As the address names it; one that names both goes on from the first."""
-    after = people.uuid_of(request.args.get("after"))
-    return Cursor(after, None if after else people.uuid_of(request.args.get("before")))
+    after = read(request.args.get("after"))
+    return Cursor(after, None if after else read(request.args.get("before")))
+
+
+def number_of(text: str | None) -> int | None:
+    """The id of a row that is numbered; None for what is none."""
+    return int(text) if text and re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def day(name: str) -> date | None:
@@ -44,7 +49,7 @@ def neighbours(endpoint: str, asked: Mapping[str, str], page: Page) -> dict[str,
     }
 
 
-def _at(endpoint: str, asked: Mapping[str, str], **named: UUID | None) -> str | None:
+def _at(endpoint: str, asked: Mapping[str, str], **named: Id | None) -> str | None:
     there = {name: str(value) for name, value in named.items() if value}
     query: dict[str, Any] = {name: value for name, value in asked.items() if value} | there
     return url_for(endpoint, **query) if there else None

@@ -104,6 +104,13 @@ BREAKS = (
         ("tests/policies/test_gate.py", "tests/verbs/test_gate.py"),
     ),
     Break(
+        "a guest moves to where there is no room",
+        "portal/gates/checkin.py",
+        "MOVE_IN_HOUSE: tuple[Rule, ...] = (_plan, _room)",
+        "MOVE_IN_HOUSE: tuple[Rule, ...] = (_plan,)",
+        ("tests/policies/test_gate.py", "tests/verbs/test_gate.py"),
+    ),
+    Break(
         "an entrance that counts is not held",
         "portal/verbs/facts.py",
         "for no key update of e\n",

@@ -244,3 +244,36 @@ def test_k4_an_index_whose_build_was_cancelled_is_built_anew(older: dict[str, st
         migrate(older)
         assert wire.execute(valid).fetchone() == (True,)
         assert stands_on(wire) == NEWEST
+
+
+ENTRANCE = """
+    set session_replication_role = replica;
+    insert into entrances (facility_id, slug, name_ja, name_en, mode, opens, closes, form_key)
+    select case when n = 3 then '00000000-0000-4000-8000-00000000000b'
+                else '00000000-0000-4000-8000-00000000000a' end::uuid,
+           'way-' || n, '口', 'Way', 'walk_in', opens, closes, gen_random_uuid()
+    from (values (1, time '06:00', time '02:00'), (2, null, null), (3, time '10:00', time '23:30'))
+         ways (n, opens, closes);
+    set session_replication_role = origin
+"""
+
+
+def test_k5_an_entrance_keeps_its_hours_on_each_weekday(older: dict[str, str]) -> None:
+    migrate(older, "0047")
+    with owner_of(older) as wire:
+        wire.execute(HOUSE)
+        wire.execute(ENTRANCE)
+        migrate(older)
+        said = "select slug, opens::text[], closes::text[], version from entrances order by slug"
+        assert wire.execute(said).fetchall() == [
+            ("way-1", ["06:00:00"] * 7, ["02:00:00"] * 7, 1),
+            ("way-2", None, None, 1),
+            ("way-3", ["10:00:00"] * 7, ["23:30:00"] * 7, 1),
+        ]
+    with app_of(older, "00000000-0000-4000-8000-00000000000b") as wire:
+        assert wire.execute("select slug, opens[7]::text from entrances").fetchall() == [
+            ("way-3", "10:00:00")
+        ]
+        wire.execute("update entrances set opens[7] = null, closes[7] = null")
+        with pytest.raises(psycopg.errors.CheckViolation):
+            wire.execute("update entrances set opens[6] = null")

@@ -17,6 +17,7 @@ from portal.outcome import Applied, Refused
 from portal.policies.cancellation import Step
 from portal.policies.lodging_tax import Band
 from portal.policies.membership_end import Reason
+from portal.policies.opening import Stretch
 from portal.policies.register import Entry
 from portal.verbs import (
     blocklist,
@@ -251,8 +252,7 @@ def a_new_entrance(stage: Stage) -> Given:
         "正面玄関",
         "Front",
         "walk_in",
-        time(6),
-        time(2),
+        (Stretch(time(6), time(2)),) * 7,
         3,
         frozenset(tokyo.plans.values()),
         frozenset({tokyo.doors["A01"]}),
@@ -290,7 +290,7 @@ def a_tablet(stage: Stage) -> Given:
             unit_price=900,
         )
     wanted = kiosk.WalkIn(uuid4(), guests.NewGuest(**stage.cast.hanako), plan, 2)
-    open_always = replace(given["wanted"].terms, opens=None, closes=None, plans=frozenset({plan}))
+    open_always = replace(given["wanted"].terms, week=None, plans=frozenset({plan}))
     stage.do(entrances.change, given["entrance"], 1, open_always)
     return given | {"token": TABLET, "walk_in": wanted}
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,8 @@ from hypothesis import strategies as some
 from portal.gates.checkin import CheckinRequest, Decision, Entrance, evaluate_checkin_request
 from portal.outcome import Code
 from portal.policies.blocklist import Listed, Mark
-from portal.policies.opening import closed_until
+from portal.policies.opening import Stretch, closed_until
+from tests.policies.test_opening import weeks
 from tests.policies.test_policies import instants, requests
 
 NOON = datetime(2026, 11, 3, 3, tzinfo=UTC)
@@ -34,10 +34,9 @@ entries = some.builds(
     some.none() | some.just("第2号"),
     some.none() | instants,
 )
-hours = some.tuples(some.times(), some.times()).filter(lambda pair: pair[0] != pair[1])
 entrances = some.builds(
-    lambda hours, **facts: Entrance(opens=hours[0], closes=hours[1], **facts),
-    some.just((None, None)) | hours,
+    Entrance,
+    week=some.none() | weeks,
     id=some.uuids(),
     mode=some.sampled_from(["reservation_only", "walk_in"]),
     zone=some.sampled_from(ZONES),
@@ -48,7 +47,9 @@ entrances = some.builds(
 whole = some.builds(
     replace,
     requests,
-    asks=some.sampled_from(["booking", "entry"]),
+    asks=some.sampled_from(["booking", "entry", "move"]),
+    in_house=some.booleans(),
+    same_entrance=some.booleans(),
     walk_in=some.booleans(),
     entrance=some.none() | entrances,
     lodging=some.booleans(),
@@ -98,6 +99,20 @@ def test_what_may_not_be_booked_may_not_come_in(request: CheckinRequest) -> None
 
 @settings(max_examples=500)
 @given(whole)
+def test_where_it_may_not_be_booked_it_is_not_moved(request: CheckinRequest) -> None:
+    """A stay that is only reserved: by the entrance, as a booking there would be. And whoever is in
+    house is never asked more than they were then."""
+    nobody = replace(request, person=(), withheld=None, same_entrance=False)
+    booked = evaluate_checkin_request(replace(nobody, asks="booking"))
+    moved = evaluate_checkin_request(replace(nobody, asks="move", in_house=False))
+    assert (moved.allowed, moved.code, moved.rule) == (booked.allowed, booked.code, booked.rule)
+    inside = evaluate_checkin_request(replace(nobody, asks="move", in_house=True))
+    entry = evaluate_checkin_request(replace(nobody, asks="entry"))
+    assert inside.allowed or not entry.allowed
+
+
+@settings(max_examples=500)
+@given(whole)
 def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest) -> None:
     """Said once more, by hand."""
     met = [
@@ -108,18 +123,20 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     ]
     blocked = any(entry.statute or not request.lodging for entry in met)
     way = request.entrance
-    here = request.now.astimezone(ZoneInfo(way.zone)).time() if way else time(0)
-    shut = False
-    if way and way.opens and way.closes:
-        within = way.opens <= here < way.closes
-        shut = not (within if way.opens < way.closes else here >= way.opens or here < way.closes)
+    shut = way is not None and closed_until(way.week, way.zone, request.now) is not None
     full = way is not None and way.capacity is not None and way.inside >= way.capacity
-    against = [
-        blocked,
-        request.withheld is not None,
-        way is not None and (not way.plan_sold),
-        way is not None and request.walk_in and way.mode == "reservation_only",
-    ]
+    unsold = way is not None and not way.plan_sold
+    reserved_only = way is not None and request.walk_in and way.mode == "reservation_only"
+    if request.asks == "move":
+        more = full and not request.same_entrance
+        if request.in_house:
+            against = [unsold and not request.same_entrance, more]
+        else:
+            against = [unsold, reserved_only, request.walk_in and (shut or more)]
+        assert evaluate_checkin_request(request).allowed == (not any(against))
+        return
+    full = full and not request.same_entrance
+    against = [blocked, request.withheld is not None, unsold, reserved_only]
     if request.asks == "entry" or request.walk_in:
         against += [shut, full]
     if request.asks == "entry":
@@ -134,46 +151,18 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     assert evaluate_checkin_request(request).allowed == (not any(against))
 
 
-@given(some.times() | some.none(), some.times() | some.none(), some.sampled_from(ZONES), instants)
-def test_it_opens_again_at_its_hour(
-    opens: time | None, closes: time | None, zone: str, now: datetime
-) -> None:
-    until = closed_until(opens, closes, zone, now)
-    if until is None:
-        return
-    assert now < until <= now + timedelta(hours=26)
-    assert opens is not None
-
-
-@pytest.mark.parametrize(
-    ("local", "opens_at"),
-    [
-        ("01:59", None),
-        ("02:00", "2026-11-03T06:00+09:00"),
-        ("05:59", "2026-11-03T06:00+09:00"),
-        ("06:00", None),
-        ("23:59", None),
-    ],
-)
-def test_hours_past_midnight(local: str, opens_at: str | None) -> None:
-    now = datetime.fromisoformat(f"2026-11-03T{local}+09:00")
-    until = closed_until(time(6), time(2), "Asia/Tokyo", now)
-    assert until == (datetime.fromisoformat(opens_at) if opens_at else None)
-
-
-def test_hours_of_a_day_open_again_tomorrow() -> None:
-    now = datetime.fromisoformat("2026-11-03T22:00+09:00")
-    until = closed_until(time(9), time(22), "Asia/Tokyo", now)
-    assert until == datetime.fromisoformat("2026-11-04T09:00+09:00")
-
-
-WAY = Entrance(UUID(int=7), "walk_in", None, None, "Asia/Tokyo", None, 0, True)
+WAY = Entrance(UUID(int=7), "walk_in", None, "Asia/Tokyo", None, 0, True)
+NIGHTS = {"week": (Stretch(time(13), time(2)),) * 7}
 FINE = CheckinRequest(
     NOON, NOON, NOON + HOUR, 0, 0, "JPY", False, False, True, False, False, None, entrance=WAY
 )
 HANAKO = (Mark("name", "花子"),)
 ENTRY = Listed(UUID(int=1), HANAKO, "暴れた", None, None)
 LAWFUL = replace(ENTRY, id=UUID(int=2), statute="第2号")
+
+
+MOVED: dict[str, Any] = {"asks": "move"}
+IN_HOUSE: dict[str, Any] = {"asks": "move", "in_house": True}
 
 
 def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
@@ -193,16 +182,51 @@ def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
         ),
         ({"plan_sold": False}, {}, Code.PLAN_NOT_IN_CONFIG, "plans_sold"),
         ({"plan_sold": False}, {"asks": "booking"}, Code.PLAN_NOT_IN_CONFIG, "plans_sold"),
-        ({"opens": time(13), "closes": time(2)}, {}, Code.ENTRANCE_CLOSED, "opening_hours"),
-        ({"opens": time(13), "closes": time(2)}, {"asks": "booking"}, None, ""),
+        (NIGHTS, {}, Code.ENTRANCE_CLOSED, "opening_hours"),
+        (NIGHTS, {"asks": "booking"}, None, ""),
         (
-            {"opens": time(13), "closes": time(2)},
+            NIGHTS,
             {"asks": "booking", "walk_in": True},
             Code.ENTRANCE_CLOSED,
             "opening_hours",
         ),
         ({"capacity": 3, "inside": 2}, {}, None, ""),
         ({"capacity": 3, "inside": 3}, {}, Code.ENTRANCE_FULL, "capacity"),
+        ({"plan_sold": False}, IN_HOUSE, Code.PLAN_NOT_IN_CONFIG, "plans_sold"),
+        ({"plan_sold": False}, {**IN_HOUSE, "same_entrance": True}, None, ""),
+        (
+            {"plan_sold": False, "mode": "reservation_only"},
+            MOVED,
+            Code.PLAN_NOT_IN_CONFIG,
+            "plans_sold",
+        ),
+        (
+            {"plan_sold": False},
+            {**MOVED, "same_entrance": True},
+            Code.PLAN_NOT_IN_CONFIG,
+            "plans_sold",
+        ),
+        ({"capacity": 3, "inside": 3}, IN_HOUSE, Code.ENTRANCE_FULL, "capacity"),
+        ({"capacity": 3, "inside": 3}, {**IN_HOUSE, "same_entrance": True}, None, ""),
+        ({"capacity": 3, "inside": 3}, MOVED, None, ""),
+        ({"capacity": 3, "inside": 3}, {**MOVED, "walk_in": True}, Code.ENTRANCE_FULL, "capacity"),
+        (
+            {"capacity": 3, "inside": 3},
+            {**MOVED, "walk_in": True, "same_entrance": True},
+            None,
+            "",
+        ),
+        ({"mode": "reservation_only"}, {**IN_HOUSE, "walk_in": True}, None, ""),
+        (
+            {"mode": "reservation_only"},
+            {**MOVED, "walk_in": True},
+            Code.WALK_IN_NOT_ALLOWED,
+            "entrance_mode",
+        ),
+        (NIGHTS, IN_HOUSE, None, ""),
+        (NIGHTS, MOVED, None, ""),
+        (NIGHTS, {**MOVED, "walk_in": True}, Code.ENTRANCE_CLOSED, "opening_hours"),
+        ({}, {**IN_HOUSE, "person": HANAKO, "listed": (LAWFUL,)}, None, ""),
         (
             {},
             {"asks": "booking", "withheld": Code.MEMBERS_ONLY_PLAN},

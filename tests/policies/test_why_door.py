@@ -3,15 +3,17 @@
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import get_args
 from uuid import UUID
 
 import pytest
 
-from portal.gates.checkin import CheckinRequest, evaluate_checkin_request
+from portal.gates.checkin import CheckinRequest, Entrance, evaluate_checkin_request
+from portal.outcome import Code
 from portal.policies import door_code
 from portal.policies.door_at import Change, Step
+from portal.policies.opening import ALL_DAY, Stretch
 from portal.policies.why_door import Answer, KeyOf, Refusal, Story, why
 from tests.figures import Figure
 
@@ -20,6 +22,16 @@ BEGAN = datetime(2026, 6, 1, 6, tzinfo=UTC)
 DOORS = (UUID(int=1), UUID(int=2))
 MINUTE = timedelta(minutes=1)
 LAG = 5 * MINUTE
+WAY = Entrance(
+    UUID(int=9),
+    "walk_in",
+    (*(Stretch(time(15), time(2)),) * 5, None, ALL_DAY),
+    "Asia/Tokyo",
+    None,
+    0,
+    plan_sold=True,
+)
+"""Shut for some hours of each weekday and on Saturdays: who comes then is refused."""
 NEVER = {"early", "no_key"}
 """Who is let in has a code that begins no later; both are told of all the same."""
 
@@ -112,6 +124,7 @@ class House:
                 space_quarantined=self.chance.random() < 0.1,
                 space_occupied=False,
                 withheld=None,
+                entrance=WAY,
             )
         )
         if said.code is None:
@@ -250,6 +263,7 @@ def test_the_records_say_what_held(figure: Figure) -> None:
     """Of 10,000 histories each answer, and the refusal in it, is what it was when it was lived; and
     whatever code the guest's page showed, opened."""
     met: Counter[str] = Counter()
+    codes: set[str] = set()
     for seed in range(HISTORIES):
         house, seen = live(seed)
         records = house.records()
@@ -259,7 +273,9 @@ def test_the_records_say_what_held(figure: Figure) -> None:
             assert (found.refusal.code if found.refusal else None) == one.refused, (seed, one)
             assert found.answer == "open" or not one.shown, (seed, one)
             met[one.answer] += 1
+            codes |= {one.refused} if one.refused else set()
     assert set(met) == set(get_args(Answer)) - NEVER
+    assert Code.ENTRANCE_CLOSED in codes
     figure("why a door was open or shut", histories=HISTORIES, moments=met.total())
 
 

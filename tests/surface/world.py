@@ -175,7 +175,6 @@ class World:
             "Front",
             "walk_in",
             None,
-            None,
             9,
             frozenset(house.plans.values()),
             frozenset({last}),

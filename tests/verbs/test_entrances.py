@@ -1,5 +1,6 @@
 """Entrances: opened and changed."""
 
+import json
 from dataclasses import replace
 from datetime import time
 from typing import Any
@@ -7,13 +8,18 @@ from uuid import UUID, uuid4
 
 import pytest
 from flask import Flask
+from sqlalchemy.exc import IntegrityError
 
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
+from portal.policies.opening import ALL_DAY, Stretch, week
 from portal.verbs import entrances
 from portal.verbs.entrances import NewEntrance, Terms
 from sandbox.watch import statements
 from tests.cast import Cast, HouseOf
 from tests.outside import Owner, at_once
+
+DAILY = (Stretch(time(6), time(2)),) * 7
+WEEK = (*(Stretch(time(10), time(23)),) * 5, ALL_DAY, None)
 
 
 def terms(cast: Cast, **changes: Any) -> Terms:
@@ -22,8 +28,7 @@ def terms(cast: Cast, **changes: Any) -> Terms:
         "正面玄関",
         "Front",
         "walk_in",
-        time(6),
-        time(2),
+        DAILY,
         3,
         frozenset(house.plans.values()),
         frozenset({next(iter(house.doors.values()))}),
@@ -60,7 +65,7 @@ def test_one_form_is_one_entrance(cast: Cast, owner: Owner) -> None:
     said = do(cast, entrances.create, wanted)
     assert isinstance(said, Applied)
     assert said.subject is not None
-    assert stands(owner, said.subject) == ("walk_in", time(6), time(2), 3, 1, 2, 1)
+    assert stands(owner, said.subject) == ("walk_in", [time(6)] * 7, [time(2)] * 7, 3, 1, 2, 1)
     again = do(cast, entrances.create, wanted)
     assert again == Noop(Code.ENTRANCE_ALREADY_CREATED, subject=said.subject)
     other = do(
@@ -74,7 +79,7 @@ def test_one_form_is_one_entrance(cast: Cast, owner: Owner) -> None:
 
 def test_a_change_is_recorded_with_what_it_was(cast: Cast, owner: Owner) -> None:
     entrance = opened(cast)
-    night = terms(cast, opens=None, closes=None, plans=frozenset(), capacity=None)
+    night = terms(cast, week=None, plans=frozenset(), capacity=None)
     said = do(cast, entrances.change, entrance, 1, night)
     assert said == Applied(Code.ENTRANCE_UPDATED, to="open", subject=entrance)
     assert stands(owner, entrance) == ("walk_in", None, None, None, 2, 0, 1)
@@ -109,12 +114,84 @@ def test_two_that_want_one_door_at_once(cast: Cast, app: Flask, owner: Owner) ->
     assert owner.one("select count(*) from entrances") == 1
 
 
+def test_a_week_is_kept_as_it_is_and_its_change_recorded(cast: Cast, owner: Owner) -> None:
+    entrance = opened(cast)
+    said = do(cast, entrances.change, entrance, 1, terms(cast, week=WEEK))
+    assert said.code == Code.ENTRANCE_UPDATED
+    assert stands(owner, entrance)[1:3] == (
+        [time(10)] * 5 + [time(0), None],
+        [time(23)] * 5 + [time(0), None],
+    )
+    with cast.transaction(cast.tokyo.id) as tx:
+        row = tx.row("select opens, closes from entrances")
+    assert row is not None
+    assert week(row.opens, row.closes) == WEEK
+    told = json.loads(
+        owner.one("select reason from transitions where event = 'changed' and machine = 'entrance'")
+    )
+    assert told["opens"] == [["06:00:00"] * 7, ["10:00:00"] * 5 + ["00:00:00", None]]
+    assert told["closes"] == [["02:00:00"] * 7, ["23:00:00"] * 5 + ["00:00:00", None]]
+    again = do(cast, entrances.change, entrance, 2, terms(cast, week=WEEK))
+    assert again == Noop(Code.ENTRANCE_UNCHANGED, subject=entrance)
+
+
+NONE_AT_SIX = (Stretch(time(6), time(6)), *DAILY[1:])
+
+
 @pytest.mark.parametrize(
-    "hours", [(time(6), None), (None, time(6)), (time(6), time(6))], ids=["half", "other", "none"]
+    ("wrong", "code"),
+    [
+        (NONE_AT_SIX, Code.ENTRANCE_HOURS_IMPOSSIBLE),
+        (DAILY[1:], Code.ENTRANCE_HOURS_IMPOSSIBLE),
+        ((None,) * 7, Code.ENTRANCE_NEVER_OPENS),
+    ],
+    ids=["empty", "six days", "never"],
 )
-def test_hours_that_are_none(cast: Cast, hours: tuple[Any, Any]) -> None:
-    wanted = NewEntrance(uuid4(), "front", terms(cast, opens=hours[0], closes=hours[1]))
-    assert do(cast, entrances.create, wanted) == Refused(Code.ENTRANCE_HOURS_IMPOSSIBLE)
+def test_hours_that_are_none(cast: Cast, owner: Owner, wrong: Any, code: Code) -> None:
+    wanted = NewEntrance(uuid4(), "front", terms(cast, week=wrong))
+    assert do(cast, entrances.create, wanted) == Refused(code)
+    entrance = opened(cast)
+    assert do(cast, entrances.change, entrance, 1, terms(cast, week=wrong)) == Refused(code)
+    assert stands(owner, entrance)[1] == [time(6)] * 7
+
+
+SIX, TWO = "'06:00'::time", "'02:00'::time"
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes"),
+    [
+        (f"array_fill({SIX}, array[7])", "null"),
+        ("null", f"array_fill({TWO}, array[7])"),
+        (f"array_fill({SIX}, array[6])", f"array_fill({TWO}, array[6])"),
+        (f"array_fill({SIX}, array[8])", f"array_fill({TWO}, array[8])"),
+        (f"array_fill({SIX}, array[7], array[0])", f"array_fill({TWO}, array[7], array[0])"),
+        (f"array_fill({SIX}, array[7, 1])", f"array_fill({TWO}, array[7, 1])"),
+        ("'{}'", "'{}'"),
+        ("array_fill(null::time, array[7])", "array_fill(null::time, array[7])"),
+        (
+            f"array_fill({SIX}, array[6]) || null::time",
+            f"null::time || array_fill({TWO}, array[6])",
+        ),
+        (f"array_fill({SIX}, array[7])", f"array_fill({TWO}, array[6]) || {SIX}"),
+        (f"array_fill({SIX}, array[7])", f"{SIX} || array_fill({TWO}, array[6])"),
+    ],
+)
+def test_the_schema_holds_no_week_that_is_none(
+    cast: Cast, owner: Owner, opens: str, closes: str
+) -> None:
+    """As the app itself would write it."""
+    opened(cast)
+    with (
+        pytest.raises(IntegrityError, match="ck_entrances_"),
+        cast.transaction(cast.tokyo.id) as tx,
+    ):
+        tx.run(f"update entrances set opens = {opens}, closes = {closes}")
+    with cast.transaction(cast.tokyo.id) as tx:
+        tx.run(
+            f"update entrances set opens = array_fill({SIX}, array[6]) || '00:00'::time,"
+            f" closes = array_fill({TWO}, array[6]) || '00:00'::time"
+        )
 
 
 def test_what_is_another_houses_is_not_found(cast: Cast, owner: Owner) -> None:

@@ -117,9 +117,10 @@ def start(token: str) -> str:
 @blueprint.get("/begin")
 @access.kiosk
 def begin(token: str) -> str:
-    way, house = _entrance(), access.facility()
-    closed = opening.closed_until(way.opens, way.closes, house.time_zone, clock.now())
-    return _page("begin", entrance=way, closed=closed)
+    way, zone, now = _entrance(), access.facility().time_zone, clock.now()
+    opens_at = opening.closed_until(opening.week(way.opens, way.closes), zone, now)
+    today = opens_at and clock.local_day(opens_at, zone) == clock.local_day(now, zone)
+    return _page("begin", entrance=way, opens_at=opens_at, today=today)
 
 
 @blueprint.get("/code")

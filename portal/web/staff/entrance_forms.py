@@ -11,9 +11,11 @@ from wtforms import SelectMultipleField, ValidationError
 
 from portal.db import Row
 from portal.lazy import _l
+from portal.policies import opening
 from portal.verbs.entrances import NewEntrance, Terms
 from portal.web import forms
 from portal.web.locale import language
+from portal.web.staff import hours
 
 MOST_GUESTS = 100_000
 MODES = {
@@ -22,12 +24,10 @@ MODES = {
 }
 
 
-class TermsForm(forms.Form):
+class TermsForm(hours.HoursForm):
     name_ja = forms.Text(_l("Name in Japanese"), [forms.required()])
     name_en = forms.Text(_l("Name in English"), [forms.required()])
     mode = forms.Choice(_l("Who may come"), default="reservation_only")
-    opens = forms.ClockTime(_l("Opens at"))
-    closes = forms.ClockTime(_l("Closes at"))
     capacity = forms.Amount(_l("Guests at once"), least=1)
     plans = SelectMultipleField(_l("Plans that are sold here"))
     doors = SelectMultipleField(_l("Doors behind this entrance"))
@@ -42,12 +42,6 @@ class TermsForm(forms.Form):
         free = [door for door in doors if door.entrance_id in (None, own)]
         self.doors.choices = [(str(door.id), _name(door)) for door in free]
 
-    def validate_closes(self, field: Any) -> None:
-        if (self.opens.data is None) != (field.data is None):
-            raise ValidationError(gettext("Write both times, or neither."))
-        if field.data is not None and field.data == self.opens.data:
-            raise ValidationError(gettext("For an entrance that never closes, leave both empty."))
-
     def validate_capacity(self, field: Any) -> None:
         if field.data is not None and field.data > MOST_GUESTS:
             raise ValidationError(gettext("That is more than a house holds."))
@@ -58,8 +52,7 @@ class TermsForm(forms.Form):
             name_ja=self.name_ja.data or "",
             name_en=self.name_en.data or "",
             mode=self.mode.data,
-            opens=self.opens.data,
-            closes=self.closes.data,
+            week=self.week(),
             capacity=self.capacity.data,
             plans=frozenset(UUID(one) for one in self.plans.data or ()),
             doors=frozenset(UUID(one) for one in self.doors.data or ()),
@@ -84,8 +77,9 @@ class EntranceForm(TermsForm, forms.ActForm):
 
 def of_entrance(entrance: Row) -> EntranceForm:
     """An entrance as a form writes it."""
-    written: MultiDict[str, str] = MultiDict()
-    for name in ("version", "name_ja", "name_en", "mode", "opens", "closes", "capacity"):
+    week = opening.week(entrance.opens, entrance.closes)
+    written: MultiDict[str, str] = MultiDict(hours.of_week(week))
+    for name in ("version", "name_ja", "name_en", "mode", "capacity"):
         value = getattr(entrance, name)
         if value is not None:
             written.add(name, str(value))

@@ -8,10 +8,11 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from portal.db import Row
 from portal.outcome import Outcome
+from portal.policies import opening
 from portal.queries import entrances as listed
 from portal.verbs import entrances
 from portal.web import access, answer, forms
-from portal.web.staff import entrance_forms
+from portal.web.staff import entrance_forms, hours
 
 blueprint = Blueprint("entrances", __name__, url_prefix="/staff/settings/entrances")
 
@@ -23,7 +24,11 @@ def index() -> str:
         found, plans, doors = listed.listed(tx), listed.plans(tx), listed.doors(tx)
     names = {row.id: row for row in (*plans, *doors)}
     return render_template(
-        "staff/entrances/index.html", entrances=found, names=names, modes=entrance_forms.MODES
+        "staff/entrances/index.html",
+        entrances=found,
+        names=names,
+        modes=entrance_forms.MODES,
+        hours=lambda way: hours.lines(opening.week(way.opens, way.closes)),
     )
 
 

@@ -201,7 +201,10 @@ def _reason(row: Row) -> str:
 def _gate(row: Row) -> tuple[str, str]:
     if row.verb == "let_in":
         return gettext("Let in although the blocklist names the guest"), row.detail or ""
-    return gettext("Check-in was refused"), gate_words(row.event, row.detail)
+    refused = (
+        gettext("A move was refused") if row.verb == "move" else gettext("Check-in was refused")
+    )
+    return refused, gate_words(row.event, row.detail)
 
 
 def gate_words(code: str, ground: str | None) -> str:

@@ -1,6 +1,6 @@
 """The tablet at an entrance."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from werkzeug.test import TestResponse
 from portal import clock
 from portal.db import SYSTEM
 from portal.jobs import walk_ins
+from portal.policies.opening import Day, Stretch
 from portal.policies.register import Entry
 from portal.verbs import cash, facilities, keys, payment_answers, registers, stays
 from portal.web.extensions import limiter
@@ -20,6 +21,7 @@ from tests.outside import Owner, pay
 from tests.verbs.test_blocklist import added
 from tests.verbs.test_entrances import opened
 from tests.web.audit import audit, form_data, main_of, words
+from tests.web.staff.desk import at
 from tests.web.staff.houses import FrontDesk
 
 GUEST = {"name": "Emma Smith", "phone": "+44 7700 900123", "email": "emma@guest.example"}
@@ -45,8 +47,7 @@ def entrance(cast: Cast, **changes: Any) -> str:
     """Every door of Tokyo, always open; its address."""
     plain: dict[str, Any] = {
         "doors": frozenset(cast.tokyo.doors.values()),
-        "opens": None,
-        "closes": None,
+        "week": None,
         "capacity": None,
     }
     way = opened(cast, **{**plain, **changes})
@@ -322,12 +323,39 @@ def test_what_was_left_unpaid_is_let_go(
     assert state == ("cancelled" if held == "unpaid" else "reserved")
 
 
+NOON = datetime(2026, 10, 10, 3, tzinfo=UTC)
+"""12:00 in Tokyo, on a Saturday."""
+
+
+@pytest.mark.parametrize(
+    ("saturday", "words_of"),
+    [
+        (Stretch(time(15), time(23)), {"en": "today at 15:00", "ja": "本日 15:00"}),
+        (None, {"en": "at Mon 12 Oct 2026 10:00", "ja": "2026年10月12日(月) 10:00"}),
+    ],
+)
+def test_a_closed_entrance_tells_when_it_opens(
+    cast: Cast, tablet: FlaskClient, lang: str, saturday: Day, words_of: dict[str, str]
+) -> None:
+    """The weekday with it where that is another day; Sunday is closed."""
+    week = (*(Stretch(time(10), time(23)),) * 5, saturday, None)
+    way = entrance(cast, week=week)
+    with at(NOON):
+        said = words(main_of(look(tablet, f"{way}/begin", lang)))
+        assert words_of[lang] in said
+        assert not [
+            e for e in look(tablet, f"{way}/begin").iter("a") if "walk-in" in e.get("href", "")
+        ]
+    with at(NOON + timedelta(days=2)):
+        assert "closed" not in words(main_of(look(tablet, f"{way}/begin")))
+
+
 def test_another_tablets_token_opens_nothing(
     front: FrontDesk, cast: Cast, tablet: FlaskClient
 ) -> None:
     """A session is that of the entrance where it was opened."""
     here = entrance(cast, doors=frozenset({cast.tokyo.doors["A01"]}))
-    other = opened(cast, "side", doors=frozenset(), opens=None, closes=None)
+    other = opened(cast, "side", doors=frozenset(), week=None)
     find(tablet, here, cast.book(guest=cast.emma), cast, "0123")
     with cast.transaction(cast.tokyo.id) as tx:
         name = tx.scalar("select public_name from entrances where id = :id", id=other)

@@ -3,15 +3,17 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.cast import Cast
+from tests.cast import Cast, Colleague
 from tests.web.serving import Served
 from tests.web.staff.desk import pay, row
 
 pytestmark = pytest.mark.browser
 
 
-def enter(page: Page, served: Served, cast: Cast, locale: str = "en") -> None:
-    cookie = cast.signed_in(cast.sato, locale=locale).get_cookie("monban")
+def enter(
+    page: Page, served: Served, cast: Cast, locale: str = "en", as_: Colleague | None = None
+) -> None:
+    cookie = cast.signed_in(as_ or cast.sato, locale=locale).get_cookie("monban")
     assert cookie is not None
     page.context.add_cookies([{"name": "monban", "value": cookie.value, "url": served.url}])
 
@@ -33,6 +35,38 @@ def test_the_price_follows_the_plan_and_the_days_and_nothing_typed_is_lost(
     expect(page.locator("[data-code=STAY_CREATED]")).to_be_visible()
     assert "/staff/stays/" in page.url
     assert page.url.rsplit("/", 1)[1] != "new"
+
+
+def test_a_week_is_written_with_the_keyboard_on_a_phone(
+    cast: Cast, served: Served, page: Page
+) -> None:
+    """The rows of the weekdays are shut until they are wanted, a row's times until they are its
+    own, and every control has a name of its own for whoever hears the page."""
+    enter(page, served, cast, as_=cast.suzuki)
+    page.goto(f"{served.url}/staff/settings/entrances/new")
+    for name, value in (("slug", "front"), ("name_ja", "正面"), ("name_en", "Front")):
+        page.fill(f"#{name}", value)
+    page.fill("#opens", "10:00")
+    page.fill("#closes", "23:00")
+    saturday = page.get_by_role("group", name="Saturday")
+    expect(saturday).to_have_count(0)
+    page.locator("summary", has_text="Weekdays that differ").focus()
+    page.keyboard.press("Enter")
+    expect(saturday).to_be_visible()
+    hours = saturday.get_by_label("Hours")
+    expect(saturday.get_by_label("Opens at")).to_be_hidden()
+    hours.focus()
+    page.keyboard.press("End")
+    expect(hours).to_have_value("own")
+    saturday.get_by_label("Opens at").fill("09:00")
+    saturday.get_by_label("Closes at").fill("02:00")
+    page.get_by_role("group", name="Sunday").get_by_label("Hours").select_option("closed")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Open the entrance").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-code=ENTRANCE_CREATED]")).to_be_visible()
+    expect(page.locator("ul.week")).to_contain_text("09:00–02:00 the next day")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_a_keyboard_checks_a_guest_in_and_a_refusal_stays_where_it_was(
