@@ -44,6 +44,7 @@ BLUEPRINTS = (
     "portal.web.staff.today",
     "portal.web.staff.stays",
     "portal.web.staff.receipts",
+    "portal.web.staff.member_receipts",
     "portal.web.staff.members",
     "portal.web.staff.plans",
     "portal.web.staff.payments",
