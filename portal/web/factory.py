@@ -47,6 +47,7 @@ BLUEPRINTS = (
     "portal.web.staff.member_receipts",
     "portal.web.staff.members",
     "portal.web.staff.plans",
+    "portal.web.staff.stay_plans",
     "portal.web.staff.payments",
     "portal.web.staff.day_closes",
     "portal.web.staff.doors",
