@@ -44,19 +44,23 @@ OF_THE_STAY: tuple[Item, ...] = ("", "lodging_tax")
 
 # Which rate of consumption tax a line contains. A cancellation fee makes up for what the house
 # would have earned, so it is no price of anything and out of the tax's scope: National Tax Agency,
-# No. 6253. What the plan is sold at has the rate of the day of the service.
+# No. 6253. What is sold has the rate of the day of the service, by the class that a stay's plan had
+# when it was booked.
 _NO_RATE = "select null::smallint as percent from folio"
 _UNTAXED = "select 0::smallint as percent from folio"
-_RATE_OF_PLAN = """
+_RATE_OF_CLASS = """
     select coalesce((
         select r.percent from consumption_tax_rates r
-        where r.tax_class = coalesce(plan.tax_class, 'standard')
+        where r.tax_class = folio.tax_class
           and r.valid_from <= (folio.day at time zone f.time_zone)::date
         order by r.valid_from desc limit 1
     ), 0)::smallint as percent
     from folio join facilities f on f.id = folio.facility_id
-    left join {plans} plan on plan.id = folio.plan_id
 """
+_CLASS = {
+    "stays": "tax_class",
+    "memberships": "(select p.tax_class from membership_plans p where p.id = plan_id)",
+}
 
 
 def book(
@@ -93,10 +97,10 @@ def book(
         f"""
         with folio as (
             update {table} set currency = currency where id = :{column}
-            returning facility_id, plan_id, {day} as day
+            returning facility_id, {_CLASS[table]} as tax_class, {day} as day
         ), before as (
             select coalesce(sum(amount), 0) as balance from ledger_lines where {column} = :{column}
-        ), rate as ({_rate(kind, item, table)}), line as (
+        ), rate as ({_rate(kind, item)}), line as (
             insert into ledger_lines (facility_id, {column}, kind, amount, currency, payment_id,
                 refund_id, dispute_id, form_key, memo, item, tax_rate, actor_kind, actor_id,
                 actor_name, request_id, at)
@@ -151,12 +155,12 @@ def take_back(tx: Tx, actor: Actor, stay_id: UUID, items: tuple[Item, ...] = OF_
     )
 
 
-def _rate(kind: Kind, item: Item, table: str) -> str:
+def _rate(kind: Kind, item: Item) -> str:
     if kind == "fee" or item:
         return _UNTAXED
     if kind not in ("charge", "charge_reversed"):
         return _NO_RATE
-    return _RATE_OF_PLAN.format(plans="plans" if table == "stays" else "membership_plans")
+    return _RATE_OF_CLASS
 
 
 def is_charged(tx: Tx, membership_id: UUID, invoice_id: str | None) -> bool:

@@ -433,6 +433,44 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
         REFUSED,
         _l("The terms read differently now, so their version needs another name."),
     ),
+    # plans of stays
+    "STAY_PLAN_CREATED": (
+        APPLIED,
+        _l("The plan is on sale at the desk. Where it is sold at entrances, those say."),
+    ),
+    "STAY_PLAN_UPDATED": (
+        APPLIED,
+        _l("The plan is changed. What is booked already keeps its price and its tax."),
+    ),
+    "STAY_PLAN_WITHDRAWN": (
+        APPLIED,
+        _l("The plan is withdrawn from sale. What is booked of it stays booked."),
+    ),
+    "STAY_PLAN_HAS_TICKETS": (
+        REFUSED,
+        _l(
+            "Ticket books that were sold pay for this plan until %(day)s, so it is sold until then."
+        ),
+    ),
+    "STAY_PLAN_ALREADY_WITHDRAWN": (NOOP, _l("This plan is withdrawn from sale already.")),
+    "STAY_PLAN_SOLD_AGAIN": (APPLIED, _l("The plan is on sale again.")),
+    "STAY_PLAN_ALREADY_SOLD": (NOOP, _l("This plan is on sale already.")),
+    "STAY_PLAN_KIND_FIXED": (
+        REFUSED,
+        _l("Stays have been booked of this plan, so its kind and its unit stay. Make another one."),
+    ),
+    "STAY_PLAN_BELOW_MINIMUM": (
+        REFUSED,
+        _l("%(amount)s is too small for a card. Ask for more, or for nothing."),
+    ),
+    "STAY_PLAN_AMOUNT_IMPOSSIBLE": (
+        REFUSED,
+        _l("A price and a deposit are from nothing to %(amount)s."),
+    ),
+    "STAY_PLAN_NOT_ON_SALE": (
+        REFUSED,
+        _l("This plan is no longer on sale. Please choose another one."),
+    ),
     # keys
     "KEY_ISSUED": (APPLIED, _l("The lock has confirmed the key.")),
     "KEY_ALREADY_ISSUED": (NOOP, _l("The lock has confirmed this key already.")),
@@ -681,7 +719,7 @@ def standing(now: Standing, words: Words) -> str:
 # What has no machine, and yet stands in one way or another: by the kind in its records.
 STANDINGS: Mapping[str, Mapping[str, Any]] = {
     "cancellation_policy": {"kept": _l("In use")},
-    "plan": {"sold": _lp("plan", "Offered")},
+    "plan": {"sold": _lp("stay plan", "On sale"), "withdrawn": _l("Withdrawn from sale")},
     "membership_plan": {"sold": _lp("plan", "Offered"), "retired": _l("Retired")},
     "blocklist_entry": {"listed": _l("On the blocklist"), "lifted": _l("Lifted")},
     "entrance": {"open": _lp("entrance", "Open")},

@@ -5,7 +5,7 @@ from pathlib import Path
 from alembic import op
 
 revision = "0054"
-down_revision = "0051"
+down_revision = "0053"
 
 SQL = Path(__file__).parent.parent / "sql" / "0054_ticket_books.sql"
 

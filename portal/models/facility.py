@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
-from portal.models.columns import Created, House, Key, Ref, Words, belongs_to
+from portal.models.columns import Created, House, Key, Ref, Version, Words, belongs_to
 
 
 class Facility(Base):
@@ -125,10 +125,13 @@ class Space(Base):
 
 
 class Plan(Base):
+    """What a stay is sold as. Its price and tax are the next booking's: a stay keeps its own."""
+
     __tablename__ = "plans"
     __table_args__ = (
         UniqueConstraint("facility_id", "id"),
         UniqueConstraint("facility_id", "code"),
+        UniqueConstraint("facility_id", "form_key"),
         belongs_to("cancellation_policies", "cancellation_policy_id"),
         CheckConstraint("unit in ('night', 'hour', 'visit')", name="unit"),
         CheckConstraint("kind in ('lodging', 'day_use')", name="kind"),
@@ -153,6 +156,9 @@ class Plan(Base):
     cancellation_policy_id: Mapped[Ref | None]
     """Null: the desk decides what a cancellation costs."""
     active: Mapped[bool] = mapped_column(server_default=text("true"))
+    """Sold; whoever has booked it comes in all the same."""
+    form_key: Mapped[Ref | None]
+    version: Mapped[Version]
     created_at: Mapped[Created]
 
     def name(self, locale: str) -> str:

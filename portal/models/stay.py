@@ -54,6 +54,8 @@ class Stay(Base):
         CheckConstraint("source in ('desk', 'web', 'walk_in')", name="source"),
         CheckConstraint("ends_at > starts_at", name="times"),
         CheckConstraint("deposit_due >= 0", name="deposit"),
+        CheckConstraint("tax_class in ('standard', 'reduced', 'untaxed')", name="tax_class"),
+        CheckConstraint("unit_price >= 0", name="unit_price"),
         CheckConstraint(
             "deposit_by is null or deposit_due > 0 and deposit_by <= starts_at", name="deposit_by"
         ),
@@ -120,6 +122,10 @@ class Stay(Base):
     deposit_due: Mapped[int] = mapped_column(server_default=text("0"))
     deposit_by: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     """Until when the space is held while the deposit is open; null: without end."""
+    tax_class: Mapped[Words] = mapped_column(server_default="standard")
+    """Of its plan when it was booked."""
+    unit_price: Mapped[int | None]
+    """What its plan asked for a unit then; null without a plan."""
     note: Mapped[Words] = mapped_column(server_default="")
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     token_sealed: Mapped[Words]

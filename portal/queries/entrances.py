@@ -33,7 +33,12 @@ def doors(tx: Tx) -> Sequence[Row]:
 
 
 def plans(tx: Tx) -> Sequence[Row]:
+    """What is on sale, and what an entrance has though it was withdrawn: whoever has booked that is
+    let in as long as the entrance has it."""
     return tx.rows(
-        "select id, name_ja, name_en, members_only from plans where active"
-        " order by members_only, kind desc, code"
+        """
+        select id, name_ja, name_en, members_only, active from plans
+        where active or exists (select 1 from entrance_plans where plan_id = plans.id)
+        order by members_only, kind desc, code
+        """
     )

@@ -78,7 +78,8 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
                {ticket.HELD} as ticket_book_id,
                exists (select 1 from ticket_offers t where t.withdrawn_at is null) as sells_tickets,
                g.line_user_id, g.preferred_locale, f.default_locale,
-               plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit, plan.unit_price,
+               plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit,
+               coalesce(s.unit_price, plan.unit_price) as unit_price,
                (select r.filled_at from guest_registers r where r.stay_id = s.id)
                    as register_filled_at,
                joined.name_ja as joined_ja, joined.name_en as joined_en,

@@ -78,9 +78,10 @@ def choose(
     `seen` is the policy that the page showed."""
     plan = tx.row(
         """
-        select cancellation_policy_id as policy, (
-            select 'sold' from transitions where machine = :kind and subject_id = plans.id limit 1
-        ) as recorded
+        select cancellation_policy_id as policy, version,
+               case when active then 'sold' else 'withdrawn' end as state, exists (
+                   select 1 from transitions where machine = :kind and subject_id = plans.id
+               ) as recorded
         from plans where id = :id for no key update
         """,
         kind=PLAN,
@@ -91,7 +92,7 @@ def choose(
     if plan.policy == policy_id:
         return Noop(Code.POLICY_UNCHANGED, subject=plan_id)
     if plan.policy != seen:
-        return Conflict(Code.STALE_PAGE, row_standing(tx, PLAN, plan_id, "sold", 1))
+        return Conflict(Code.STALE_PAGE, row_standing(tx, PLAN, plan_id, plan.state, plan.version))
 
     tx.run(
         "update plans set cancellation_policy_id = :policy where id = :id",
@@ -99,8 +100,9 @@ def choose(
         id=plan_id,
     )
     what = f"{plan.policy or '-'} → {policy_id or '-'}"
-    record(tx, actor, PLAN, plan_id, "changed", (plan.recorded, "sold"), "choose_policy", what)
-    return Applied(Code.POLICY_CHOSEN, to="sold", subject=plan_id)
+    was = plan.state if plan.recorded else None
+    record(tx, actor, PLAN, plan_id, "changed", (was, plan.state), "choose_policy", what)
+    return Applied(Code.POLICY_CHOSEN, to=plan.state, subject=plan_id)
 
 
 def _write(tx: Tx, policy_id: UUID, version: int, terms: Terms) -> None:

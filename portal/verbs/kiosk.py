@@ -62,7 +62,7 @@ def walk_in(tx: Tx, actor: Actor, entrance_id: UUID, token: str, wanted: WalkIn)
         """
         select p.unit, p.unit_price, f.check_out_by, f.time_zone
         from plans p join facilities f on f.id = p.facility_id
-        where p.id = :plan and p.active
+        where p.id = :plan
         """,
         plan=wanted.plan_id,
     )

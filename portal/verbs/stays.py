@@ -258,7 +258,8 @@ def _member(tx: Tx, wanted: NewStay) -> Row | Refused | None:
 def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
     """Where it may be, and what the gate decides on there. Locked: two who book it at once wait for
     one another here, and not within the exclusion constraint, where PostgreSQL would call it a
-    deadlock. An entrance that counts who is inside is locked before it."""
+    deadlock. An entrance that counts who is inside is locked before it; a plan that is changed
+    meanwhile is waited for."""
     space = tx.row(
         f"""
         with counted as materialized (
@@ -267,11 +268,15 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
             join entrances e on e.id = d.entrance_id and e.capacity is not null
             where s.id = :id
             for no key update of e
+        ), plan as materialized (
+            select * from plans where id = :plan for share
         )
         select s.no, s.active, f.currency, f.time_zone, f.early_minutes, f.deposit_hours,
                now() as asked_at,
-               cast(:plan as uuid) is null or plan.active as plan_known, plan.members_only,
-               plan.kind as plan_kind, {ways_in.facts("cast(:plan as uuid)")}, (
+               cast(:plan as uuid) is null or plan.id is not null as plan_known,
+               plan.id is null or plan.active as plan_on_sale, plan.members_only, plan.unit_price,
+               coalesce(plan.tax_class, 'standard') as tax_class, plan.kind as plan_kind,
+               {ways_in.facts("cast(:plan as uuid)")}, (
                    select t.id from cancellation_terms t
                    where t.policy_id = plan.cancellation_policy_id order by t.version desc limit 1
                ) as terms_id,
@@ -279,7 +284,7 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
         from spaces s join facilities f on f.id = s.facility_id
         join doors d on d.id = s.door_id
         left join entrances e on e.id = d.entrance_id
-        left join plans plan on plan.id = :plan
+        left join plan on true
         where s.id = :id and (select count(*) from counted) >= 0
         for no key update of s
         """,
@@ -288,6 +293,8 @@ def _space(tx: Tx, wanted: NewStay) -> Row | Refused:
     )
     if space is None or not space.plan_known:
         return Refused(Code.NOT_FOUND)
+    if not space.plan_on_sale:
+        return Refused(Code.STAY_PLAN_NOT_ON_SALE)
     return space if space.active else Refused(Code.SPACE_NOT_USABLE)
 
 
@@ -371,6 +378,8 @@ def _insert(
             "currency": space.currency,
             "deposit_due": wanted.deposit_due,
             "deposit_by": deposit_by,
+            "tax_class": space.tax_class,
+            "unit_price": space.unit_price,
             "note": wanted.note,
             "token_hash": seal.token_hash(token),
             "token_sealed": seal.close(token),

@@ -36,6 +36,7 @@ from portal.verbs import (
     refunds,
     registers,
     stay_changes,
+    stay_plans,
     stays,
 )
 from portal.verbs.membership_end import Ending, end_membership
@@ -361,6 +362,27 @@ def a_policy(stage: Stage) -> Given:
         "terms": terms,
         "wanted": cancellation_policies.NewPolicy(uuid4(), terms),
     }
+
+
+def a_plan_of_stays(stage: Stage) -> Given:
+    """On sale, and the forms that make another one and that change it."""
+    cast = stage.cast
+    terms = stay_plans.Terms("個室", "Room", "lodging", "night", 8000, 0, "standard", False)
+    made = stage.do(stay_plans.create, stay_plans.NewPlan(uuid4(), "room", terms))
+    return {
+        "facility": cast.tokyo.id,
+        "actor": cast.suzuki.actor,
+        "plan": made.subject,
+        "seen": 1,
+        "terms": replace(terms, unit_price=9000, tax_class="reduced"),
+        "wanted": stay_plans.NewPlan(uuid4(), "suite", terms),
+    }
+
+
+def a_plan_withdrawn(stage: Stage) -> Given:
+    given = a_plan_of_stays(stage)
+    stage.do(stay_plans.withdraw, given["plan"], 1)
+    return given | {"seen": 2}
 
 
 def a_guest_who_cannot_come(stage: Stage) -> Given:

@@ -19,7 +19,15 @@ from portal.money import Money
 from portal.outcome import Applied, Code, Conflict, Outcome, Refused
 from portal.policies import tickets as policy
 from portal.queries import tickets as shown
-from portal.verbs import cash, documents, stay_changes, stays, ticket_books, ticket_offers
+from portal.verbs import (
+    cash,
+    documents,
+    stay_changes,
+    stay_plans,
+    stays,
+    ticket_books,
+    ticket_offers,
+)
 from portal.verbs.guests import NewGuest
 from portal.verbs.stays import NewStay
 from sandbox.watch import statements
@@ -531,6 +539,32 @@ def test_a_use_beside_the_taking_back(
         {Code.TICKET_BOOK_VOID, Code.TICKET_BOOK_TAKEN_BACK},
     )
     left(owner)
+
+
+# The plan that it pays --------------------------------------------------------------------------
+
+
+def test_a_plan_is_sold_while_its_tickets_pay_for_it(
+    cast: Cast, book: tuple[UUID, str], owner: Owner
+) -> None:
+    plan = cast.osaka.plans["visit"]
+    said = do(cast, stay_plans.withdraw, plan, 1)
+    assert said == Refused(Code.STAY_PLAN_HAS_TICKETS, {"day": LAST_DAY})
+    owner.run("update ticket_books set last_day = '2026-11-09'")
+    assert do(cast, stay_plans.withdraw, plan, 1).code == Code.STAY_PLAN_WITHDRAWN
+
+
+def test_a_plan_of_used_tickets_is_withdrawn(cast: Cast, book: tuple[UUID, str]) -> None:
+    take_back(cast, book[0], 1, 5000)
+    said = do(cast, stay_plans.withdraw, cast.osaka.plans["visit"], 1)
+    assert said.code == Code.STAY_PLAN_WITHDRAWN
+
+
+def test_what_is_offered_as_tickets_stays_a_visit(cast: Cast, house: HouseOf) -> None:
+    cast.tickets()
+    terms = stay_plans.Terms("x", "x", "day_use", "hour", PRICE, 0, "standard", members_only=False)
+    said = do(cast, stay_plans.change, house.plans["visit"], 1, terms)
+    assert said == Refused(Code.STAY_PLAN_KIND_FIXED)
 
 
 # What it costs, and what pages show --------------------------------------------------------------

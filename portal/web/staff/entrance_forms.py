@@ -37,8 +37,8 @@ class TermsForm(hours.HoursForm):
         self.mode.choices = [(key, str(said)) for key, said in MODES.items()]
 
     def offer(self, plans: Iterable[Row], doors: Iterable[Row], own: UUID | None = None) -> None:
-        """What can be chosen: every plan on sale, and the doors that no other entrance has."""
-        self.plans.choices = [(str(plan.id), _name(plan)) for plan in plans]
+        """What can be chosen: the plans, and the doors that no other entrance has."""
+        self.plans.choices = [(str(plan.id), _plan_name(plan)) for plan in plans]
         free = [door for door in doors if door.entrance_id in (None, own)]
         self.doors.choices = [(str(door.id), _name(door)) for door in free]
 
@@ -86,6 +86,10 @@ def of_entrance(entrance: Row) -> EntranceForm:
     for name, chosen in (("plans", entrance.plan_ids), ("doors", entrance.door_ids)):
         written.setlist(name, [str(one) for one in chosen])
     return EntranceForm(formdata=written)
+
+
+def _plan_name(plan: Row) -> str:
+    return _name(plan) if plan.active else gettext("%(plan)s (withdrawn)", plan=_name(plan))
 
 
 def _name(row: Row) -> str:

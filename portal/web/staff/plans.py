@@ -1,6 +1,5 @@
 """Plans that can be joined: offered, changed, retired, and how far the end of one has come."""
 
-import json
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from portal.queries import members, plans
 from portal.verbs import membership_plans
 from portal.web import access, answer, forms, lists, words
 from portal.web.locale import money
-from portal.web.staff import plan_forms
+from portal.web.staff import plan_forms, records
 
 blueprint = Blueprint("plans", __name__, url_prefix="/staff/settings/plans")
 
@@ -36,19 +35,7 @@ def plan_record(event: str) -> str:
 
 @blueprint.app_template_global()
 def plan_changes(record: Row) -> list[str]:
-    """What a record of a change tells, in words: of a text, only that it is another."""
-    changed = json.loads(record.reason) if record.event == "changed" else {}
-    return [
-        _change_in_words(name, *(_worth(name, one) for one in was_is))
-        for name, was_is in changed.items()
-    ]
-
-
-def _change_in_words(name: str, was: str = "", now: str = "") -> str:
-    what = words.said(plan_forms.LABELS, name)
-    if not was:
-        return what
-    return gettext("%(what)s: %(was)s → %(now)s", what=what, was=was, now=now)
+    return records.changes(record, plan_forms.LABELS, _worth)
 
 
 def _worth(name: str, value: str | int | None) -> str:

@@ -12,6 +12,7 @@ from portal.verbs import (
     events,
     facilities,
     messages,
+    stay_plans,
 )
 from tests.matrix import differences, scenes
 from tests.matrix.act import Act, form, job
@@ -50,6 +51,15 @@ ACTS = (
         "seen", "terms"),
     form("cancellation_policies.choose", scenes.a_policy, cancellation_policies.choose, "plan",
         "nothing", "policy"),
+    Act(
+        "stay_plans.create",
+        scenes.a_plan_of_stays,
+        lambda do: do.form(stay_plans.create, do["wanted"]),
+        lambda do: do.form(stay_plans.create, replace(do["wanted"], form_key=uuid4())),
+    ),
+    form("stay_plans.change", scenes.a_plan_of_stays, stay_plans.change, "plan", "seen", "terms"),
+    form("stay_plans.withdraw", scenes.a_plan_of_stays, stay_plans.withdraw, "plan", "seen"),
+    form("stay_plans.sell_again", scenes.a_plan_withdrawn, stay_plans.sell_again, "plan", "seen"),
     form("messages.resend", scenes.a_message_given_up, messages.resend, "message"),
     form("messages.drop", scenes.a_message_given_up, messages.drop, "message"),
     form("events.replay", scenes.a_dead_letter, events.replay, "letter"),

@@ -4,11 +4,13 @@ from uuid import UUID
 
 import pytest
 
+from portal.jobs import house
 from portal.policies.membership_end import Reason
 from portal.verbs.membership_end import Ending, end_membership
 from sandbox.watch import statements
 from tests.cast import GUEST, Joined
 from tests.outside import Owner
+from tests.verbs.billing import Billed, running
 from tests.web.audit import audit, form_data
 from tests.web.staff.houses import FrontDesk, notice, page, send, shown
 
@@ -239,3 +241,31 @@ def test_pages_need_as_many_statements_for_many_as_for_one(front: FrontDesk) -> 
         front.cast.apply(guest=guest)
     assert counted(LIST) == one <= 5
     assert counted(of(joined.id)) <= 8
+
+
+def test_a_receipt_of_what_a_member_paid_is_issued_at_the_desk(
+    front: FrontDesk, owner: Owner, lang: str
+) -> None:
+    joined = front.cast.apply(front.cast.offer("card", "カード会員", "Card member", billing="card"))
+    house.open_house(front.house)
+    with front.app.app_context():
+        running(Billed(front.cast, front.house, front.stripe, owner, joined))
+    client = front.cast.signed_in(front.cast.sato, locale=lang)
+    (link,) = [
+        str(one.get("href"))
+        for one in page(client, of(joined.id), lang).iter("a")
+        if str(one.get("href")).endswith("/receipts")
+    ]
+    sent = send(client, link, link, addressee="株式会社 山田")
+    assert sent.status_code == 303, sent.text
+    told = shown(client, sent.location)
+    wanted = {"ja": ("領収書", "株式会社 山田 様", "￥9,800"), "en": ("Receipt", "¥9,800")}
+    for one in wanted[lang]:
+        assert one in told, one
+    assert client.get(f"{sent.location}/pdf").mimetype == "application/pdf"
+
+    other = front.cast.join(guest=front.cast.emma)
+    document = sent.location.rpartition("/")[2]
+    assert client.get(of(other.id, f"/receipts/{document}")).status_code == 404
+    stranger = front.cast.signed_in(front.cast.tanaka, front.cast.osaka)
+    assert stranger.get(link).status_code == 404
