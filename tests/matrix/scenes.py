@@ -128,15 +128,18 @@ def a_deposit_paid_and_unheard(stage: Stage) -> Given:
     return _overdue(stage, given)
 
 
-def a_deposit_only_set_aside(stage: Stage) -> Given:
-    """The bank keeps the amount ready, since somebody set manual capture at the provider."""
+def a_deposit_that_is_let_go(stage: Stage) -> Given:
+    """The bank kept the amount ready, since somebody set manual capture at the provider, and keeps
+    it no longer."""
     given = a_booking_that_waits(stage)
     said = stage.at_desk(payments.open_payment, given["stay"], "deposit")
+    intent = stage.intent(said.subject)
     manual = {"capture_method": "manual"}
-    client(stage.stripe.base, STRIPE_KEY).payment_intents.update(stage.intent(said.subject), manual)
+    client(stage.stripe.base, STRIPE_KEY).payment_intents.update(intent, manual)
     stage.pay(said.subject)
-    raw = stage.event("payment_intent.amount_capturable_updated").raw
-    return given | {"payment": said.subject, "raw": raw}
+    stage.hear()
+    stage.stripe.post(f"payment_intents/{intent}/expire")
+    return given | {"payment": said.subject, "raw": stage.event("payment_intent.canceled").raw}
 
 
 def _overdue(stage: Stage, given: Given) -> Given:

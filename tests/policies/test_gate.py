@@ -146,6 +146,7 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
             not request.space_active,
             request.space_occupied,
             request.space_quarantined,
+            request.register_missing,
             request.balance_due > 0,
         ]
     assert evaluate_checkin_request(request).allowed == (not any(against))

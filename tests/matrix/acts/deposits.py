@@ -18,5 +18,5 @@ ACTS = (
     job("sweeps.end_missed_deposits at the card form", scenes.a_deposit_with_an_open_attempt,
         SWEEP),
     job("sweeps.end_missed_deposits paid", scenes.a_deposit_paid_and_unheard, SWEEP),
-    event("event amount only set aside", scenes.a_deposit_only_set_aside),
+    event("event amount set aside and let go", scenes.a_deposit_that_is_let_go),
 )  # fmt: skip
