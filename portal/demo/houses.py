@@ -169,6 +169,9 @@ CANCELLING = Terms(
 )
 """Of every plan of both houses."""
 
+DEPOSIT_HOURS = 48
+"""How long both houses wait for a deposit."""
+
 DEVICES = {
     door.device_id: f"{house.name_en}: {door.name_en}" for house in HOUSES for door in house.doors
 }

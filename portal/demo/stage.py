@@ -20,6 +20,7 @@ from portal.db import SYSTEM, Actor, Tx, transaction
 from portal.demo import members, papers, tickets, ways_in
 from portal.demo.houses import (
     CANCELLING,
+    DEPOSIT_HOURS,
     HANEDA,
     HOUSES,
     PASSWORD,
@@ -38,6 +39,7 @@ from portal.policies import pricing
 from portal.verbs import (
     cancellation_policies,
     cash,
+    facilities,
     guests,
     keys,
     payment_answers,
@@ -148,6 +150,7 @@ def furnish(house: HouseOf) -> UUID:
         for plan in house.plans:
             _sell(tx, house, house_id, plan)
         _agree(tx, house)
+        facilities.hold_for_deposit(tx, SYSTEM, DEPOSIT_HOURS)
     return house_id
 
 
@@ -311,7 +314,8 @@ class Stage:
                 starts_at=scene.starts_at,
                 ends_at=scene.ends_at,
                 price=price,
-                deposit_due=min(plan.deposit, price),
+                # Whoever books at the desk pays there.
+                deposit_due=min(plan.deposit, price) if scene.source == "web" else 0,
                 source=scene.source,
                 note=scene.note,
             ),

@@ -153,6 +153,8 @@ def _haneda_today(t: Today) -> Iterator[Scene]:
         "premium",
         t.at(3, 15),
         t.at(5, 10),
+        note="前金待ち。期限を過ぎると自動で取り消し。",
+        booked_before=timedelta(days=3),
     )
 
 

@@ -45,6 +45,14 @@ def test_a_payment_is_paid_only_when_the_books_say_so(
     )
 
 
+@pytest.mark.parametrize("state", get_args(payment.State))
+def test_an_amount_that_is_only_set_aside_is_not_paid(state: str) -> None:
+    """And not waited for: nothing comes of it by itself."""
+    face = payment_face.face(state, None, timedelta(hours=1), set_aside=True)
+    assert (face == "set_aside") == (state == "open")
+    assert face != "set_aside" or not payment_face.is_waiting(face)
+
+
 @pytest.mark.parametrize(
     ("seconds", "declined", "face"),
     [

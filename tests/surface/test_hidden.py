@@ -18,7 +18,7 @@ from portal import clock
 from portal.jobs import house
 from portal.outcome import Applied
 from portal.policies.register import Entry
-from portal.verbs import cash, disputes, memberships, payments, registers, stays
+from portal.verbs import cash, disputes, facilities, memberships, payments, registers, stays
 from portal.verbs.membership_end import Ending, end_membership
 from tests.cast import Booked, Colleague
 from tests.figures import Figure
@@ -79,6 +79,7 @@ class Scene:
             "owing": self.stay(price=6000, space="A03"),
             "registered": self.registered(),
             "a visit": self.stay(price=1800, plan="visit", space="B01"),
+            "waiting": self.waiting(),
         }
         found = {state: stay.id for state, stay in made.items()}
         return Rows("/staff/stays/", "stay_id", "stays", found)
@@ -89,6 +90,13 @@ class Scene:
         with self.cast.transaction(self.cast.tokyo.id) as tx:
             registers.fill(tx, self.cast.sato.actor, stay.id, entry)
         return stay
+
+    def waiting(self) -> Booked:
+        """For its deposit, until a deadline."""
+        with self.cast.transaction(self.cast.tokyo.id) as tx:
+            facilities.hold_for_deposit(tx, self.cast.suzuki.actor, 48)
+        begins = clock.now() + timedelta(days=5)
+        return self.stay(price=6000, deposit_due=2000, starts_at=begins)
 
     def paid_and_cancelled(self) -> Booked:
         stay = self.stay(price=6000)

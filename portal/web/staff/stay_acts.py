@@ -255,6 +255,7 @@ def _deposit_page(stay_id: UUID, form: stay_forms.DeadlineForm | None) -> str:
         "staff/stays/deposit.html",
         stay=stay,
         form=form,
+        now=clock.now(),
         still_open=pricing.deposit_open(stay.deposit_due, stay.charged, stay.balance),
     )
 

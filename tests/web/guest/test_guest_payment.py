@@ -371,6 +371,22 @@ def test_b2_the_old_decline_is_not_shown_for_the_new_card(shop: Shop, client: Fl
     assert shop.rail.creates("payment_intent") == 1
 
 
+def test_an_amount_that_the_bank_has_only_set_aside(
+    shop: Shop, client: FlaskClient, lang: str
+) -> None:
+    booked = shop.cast.book()
+    payment = shop.open_payment(booked)
+    shop.tell(booked, payment, "requires_capture")
+    shown = back(client, booked, lang, since=ago(600))
+    if lang == "en":
+        assert "Not paid yet" in shown
+        assert "it has not been taken, so nothing is paid" in shown
+    else:
+        assert "お支払いは済んでいません" in shown
+    assert "Payment received" not in shown
+    assert ledger(shop, booked) == [("charge", 6000)]
+
+
 def test_given_up(shop: Shop, client: FlaskClient, lang: str) -> None:
     booked = shop.cast.book()
     shop.tell(booked, shop.open_payment(booked), "canceled")
