@@ -399,6 +399,7 @@ class Cast:
         note: str = "",
         actor: Actor | None = None,
         member: Joined | None = None,
+        persons: int = 1,
     ) -> Booked:
         """A reserved stay through the verb itself; by default it begins now and lasts a night. A
         `member` is its guest."""
@@ -418,6 +419,7 @@ class Cast:
             deposit_due=deposit_due,
             source=source,
             note=note,
+            persons=persons,
         )
         with self.transaction(house.id) as tx:
             made = stays.create(tx, actor or self.sato.actor, wanted)

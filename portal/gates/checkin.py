@@ -18,8 +18,8 @@ Asks = Literal["booking", "entry"]
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """The way in that leads to the stay's door. `inside`: guests behind its doors, others than this
-    one. `plan_sold`: the stay's plan is sold there, or it has none."""
+    """The way in that leads to the stay's door. `inside`: persons behind its doors, of other stays
+    than this one. `plan_sold`: the stay's plan is sold there, or it has none."""
 
     id: UUID
     mode: str
@@ -60,6 +60,10 @@ class CheckinRequest:
     """Entries of the blocklist that may mean the person."""
     register_missing: bool = False
     """The house lets nobody of lodging in without the register of guests, and it is not filled."""
+    persons: int = 1
+    """Who come, or are to be when more join."""
+    joins: bool = False
+    """More persons for a stay whose guest has been let in, or stands at the entrance."""
 
     def digest(self) -> str:
         """SHA-256 over the facts, for the audit row."""
@@ -89,6 +93,8 @@ def evaluate_checkin_request(request: CheckinRequest) -> Decision:
 
 
 def _rules(request: CheckinRequest) -> "tuple[Rule, ...]":
+    if request.joins:
+        return JOINING
     if request.asks == "entry":
         return ENTRY
     return WALK_IN if request.walk_in else BOOKING
@@ -133,7 +139,7 @@ def _hours(request: CheckinRequest) -> Decision | None:
 
 def _room(request: CheckinRequest) -> Decision | None:
     way = request.entrance
-    if way and way.capacity is not None and way.inside >= way.capacity:
+    if way and way.capacity is not None and way.inside + request.persons > way.capacity:
         return _refused(Code.ENTRANCE_FULL, "capacity")
     return None
 
@@ -176,6 +182,8 @@ Rule = Callable[[CheckinRequest], Decision | None]
 BOOKING: tuple[Rule, ...] = (_mode, _plan, _membership, _blocklist)
 WALK_IN: tuple[Rule, ...] = (*BOOKING, _hours, _room)
 """Whoever books without a reservation stands at the entrance now."""
+JOINING: tuple[Rule, ...] = (_room, _register)
+"""Of a stay that all else was asked of."""
 ENTRY: tuple[Rule, ...] = (
     _mode,
     _plan,

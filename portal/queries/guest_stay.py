@@ -8,6 +8,7 @@ from portal import ledger
 from portal.db import Row, Tx
 from portal.models.cancellation import STEPS
 from portal.models.quota import HELD
+from portal.models.register import COMPLETED
 from portal.policies import pricing
 
 MOST_PAYMENTS = 20
@@ -17,7 +18,7 @@ _STAY = f"""
            s.currency, s.departed_at, s.cancelled_at, {STEPS} as cancellation_steps,
            {HELD} as quota_month, coalesce(l.kind = 'lodging', false) as lodging,
            f.register_required,
-           (select r.filled_at from guest_registers r where r.stay_id = s.id) as register_filled_at,
+           s.persons, {COMPLETED} as register_completed_at,
            s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
            p.code as space_code, p.name_ja as space_ja, p.name_en as space_en,
            l.name_ja as plan_ja, l.name_en as plan_en,

@@ -54,6 +54,8 @@ whole = some.builds(
     lodging=some.booleans(),
     person=some.lists(marks, max_size=4).map(tuple),
     listed=some.lists(entries, max_size=4).map(tuple),
+    persons=some.integers(1, 4),
+    joins=some.booleans(),
 )
 
 
@@ -113,7 +115,8 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     if way and way.opens and way.closes:
         within = way.opens <= here < way.closes
         shut = not (within if way.opens < way.closes else here >= way.opens or here < way.closes)
-    full = way is not None and way.capacity is not None and way.inside >= way.capacity
+    room = way.capacity - way.inside if way and way.capacity is not None else request.persons
+    full = request.persons > room
     against = [
         blocked,
         request.withheld is not None,
@@ -129,8 +132,11 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
             not request.space_active,
             request.space_occupied,
             request.space_quarantined,
+            request.register_missing,
             request.balance_due > 0,
         ]
+    if request.joins:
+        against = [full, request.register_missing]
     assert evaluate_checkin_request(request).allowed == (not any(against))
 
 
@@ -203,6 +209,17 @@ def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
         ),
         ({"capacity": 3, "inside": 2}, {}, None, ""),
         ({"capacity": 3, "inside": 3}, {}, Code.ENTRANCE_FULL, "capacity"),
+        ({"capacity": 3, "inside": 1}, {"persons": 2}, None, ""),
+        ({"capacity": 3, "inside": 2}, {"persons": 2}, Code.ENTRANCE_FULL, "capacity"),
+        ({"capacity": 3}, {"persons": 4}, Code.ENTRANCE_FULL, "capacity"),
+        (
+            {"capacity": 3, "inside": 2},
+            {"persons": 2, "joins": True},
+            Code.ENTRANCE_FULL,
+            "capacity",
+        ),
+        ({}, {"register_missing": True, "joins": True}, Code.REGISTER_MISSING, "register"),
+        ({}, {"balance_due": 1, "joins": True}, None, ""),
         (
             {},
             {"asks": "booking", "withheld": Code.MEMBERS_ONLY_PLAN},
