@@ -3,10 +3,10 @@ that show what it would say."""
 
 
 def inside(entrance: str, stay: str) -> str:
-    """How many take up room behind an entrance, `stay` left out: whoever is in house, and whoever
-    has just booked at the entrance to come in. Both are expressions of SQL."""
+    """How many persons take up room behind an entrance, `stay` left out: whoever is in house, and
+    whoever has just booked at the entrance to come in. Both are expressions of SQL."""
     return f"""(
-        select count(*) from stays inside
+        select coalesce(sum(inside.persons), 0) from stays inside
         join spaces place on place.id = inside.space_id
         join doors door on door.id = place.door_id
         where door.entrance_id = {entrance} and inside.id is distinct from {stay}

@@ -48,6 +48,9 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     "STAY_ALREADY_THERE": (NOOP, _l("The stay is in that space already.")),
     "STAY_TIMES_CHANGED": (APPLIED, _l("The times of the stay are changed.")),
     "STAY_TIMES_UNCHANGED": (NOOP, _l("The stay has these times already.")),
+    "STAY_PERSONS_CHANGED": (APPLIED, _l("The number of persons is changed.")),
+    "STAY_PERSONS_UNCHANGED": (NOOP, _l("The stay is for so many already.")),
+    "STAY_PERSONS_IMPOSSIBLE": (REFUSED, _l("A stay is for 1 to %(count)s persons.")),
     "STAY_STATE_CHANGED": (
         CONFLICT,
         _l("Somebody changed this stay meanwhile. Nothing was done."),
@@ -90,6 +93,10 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     "FEE_EXCEEDS_PRICE": (REFUSED, _l("The fee cannot be more than the price, %(amount)s.")),
     "PRICE_BELOW_ZERO": (REFUSED, _l("The price would leave what a stay can cost.")),
+    "VISIT_IS_ONE_PERSONS": (
+        REFUSED,
+        _l("A membership and a ticket give one person's visit. Book whoever comes along apart."),
+    ),
     "QUOTA_EXHAUSTED": (
         REFUSED,
         _l("All %(count)s visits of the month of %(day)s are booked or used. None is left."),
@@ -241,12 +248,16 @@ MESSAGES: Mapping[str, tuple[tuple[Status, ...], Any]] = {
     ),
     # the register of guests
     "REGISTER_FILLED": (APPLIED, _l("The register is complete. Thank you.")),
+    "REGISTER_ENTRY_FILLED": (
+        APPLIED,
+        _l("Saved. The register still needs an entry for each other guest."),
+    ),
     "REGISTER_UNCHANGED": (NOOP, _l("The register says this already.")),
     "REGISTER_INCOMPLETE": (REFUSED, _l("Something that the law asks for is missing.")),
     "REGISTER_NOT_NEEDED": (REFUSED, _l("The register of guests is for lodging only.")),
     "REGISTER_MISSING": (
         REFUSED,
-        _l("The register of guests is not filled in yet. The guest can do it on their page."),
+        _l("The register of guests is not complete yet. The guest can fill it in on their page."),
     ),
     "REGISTER_OPENED": (APPLIED, _l("Your reading and its reason are recorded.")),
     "REGISTER_EXPORTED": (APPLIED, _l("The export and its reason are recorded.")),

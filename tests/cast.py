@@ -456,6 +456,7 @@ class Cast:
         note: str = "",
         actor: Actor | None = None,
         member: Joined | None = None,
+        persons: int = 1,
         ticket: str | None = None,
     ) -> Booked:
         """A reserved stay through the verb itself; by default it begins now and lasts a night. A
@@ -476,6 +477,7 @@ class Cast:
             deposit_due=deposit_due,
             source=source,
             note=note,
+            persons=persons,
             ticket=ticket,
         )
         with self.transaction(house.id) as tx:

@@ -1,4 +1,5 @@
-"""What a stay keeps of its plan as it was booked. By itself, as every change of a busy table."""
+"""What a stay keeps of its plan as it was booked, and how many persons it is of. By itself, as every
+change of a busy table."""
 
 from pathlib import Path
 

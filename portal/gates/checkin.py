@@ -27,8 +27,8 @@ RuleName = Literal[
 @dataclass(frozen=True, slots=True)
 class Entrance:
     """The way in that leads to the stay's door, or to the one that it would have. `week`: None
-    where it never closes. `inside`: guests behind its doors, others than this one. `plan_sold`: the
-    stay's plan is sold there, or it has none."""
+    where it never closes. `inside`: persons behind its doors, of other stays than this one.
+    `plan_sold`: the stay's plan is sold there, or it has none."""
 
     id: UUID
     mode: str
@@ -72,6 +72,10 @@ class CheckinRequest:
     """Of a move: the stay is behind that entrance already, and takes no more room."""
     register_missing: bool = False
     """The house lets nobody of lodging in without the register of guests, and it is not filled."""
+    persons: int = 1
+    """Who come, or are to be when more join."""
+    joins: bool = False
+    """More persons for a stay whose guest has been let in, or stands at the entrance."""
 
     def digest(self) -> str:
         """SHA-256 over the facts, for the audit row."""
@@ -103,6 +107,8 @@ def evaluate_checkin_request(request: CheckinRequest) -> Decision:
 
 
 def _rules(request: CheckinRequest) -> "tuple[Rule, ...]":
+    if request.joins:
+        return JOINING
     if request.asks == "entry":
         return ENTRY
     if request.asks == "move":
@@ -159,7 +165,7 @@ def _room(request: CheckinRequest) -> Decision | None:
     way = request.entrance
     if request.same_entrance:
         return None
-    if way and way.capacity is not None and way.inside >= way.capacity:
+    if way and way.capacity is not None and way.inside + request.persons > way.capacity:
         return _refused(Code.ENTRANCE_FULL, "capacity")
     return None
 
@@ -205,6 +211,8 @@ WALK_IN: tuple[Rule, ...] = (*BOOKING, _hours, _room)
 MOVE_IN_HOUSE: tuple[Rule, ...] = (_plan, _room)
 MOVE_OF_RESERVATION: tuple[Rule, ...] = (_mode, _plan)
 MOVE_OF_WALK_IN: tuple[Rule, ...] = (*MOVE_OF_RESERVATION, _hours, _room)
+JOINING: tuple[Rule, ...] = (_room, _register)
+"""Of a stay that all else was asked of."""
 ENTRY: tuple[Rule, ...] = (
     _mode,
     _plan,

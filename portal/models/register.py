@@ -2,19 +2,40 @@
 
 from datetime import date
 
-from sqlalchemy import BigInteger, CheckConstraint, Date, Identity, Index, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Date,
+    Identity,
+    Index,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from portal.db import Base
 from portal.models.columns import House, Instant, Key, Ref, Version, Words, belongs_to
+
+COMPLETED = """(
+    select max(r.filled_at) from guest_registers r
+    where r.stay_id = s.id having count(*) >= s.persons
+)"""
+"""When the register of a stay `s` had an entry for each person; null until then."""
+
+MISSING = f"""
+    coalesce(f.register_required and plan.kind = 'lodging' and {COMPLETED} is null, false)
+"""
+"""The house `f` lets nobody of a stay `s` in without the register, and it is not complete."""
 
 
 class GuestRegister(Base):
     __tablename__ = "guest_registers"
     __table_args__ = (
         UniqueConstraint("facility_id", "id"),
-        UniqueConstraint("facility_id", "stay_id"),
+        UniqueConstraint("facility_id", "stay_id", "person"),
         belongs_to("stays", "stay_id"),
+        CheckConstraint("person >= 1", name="person"),
         CheckConstraint("(nationality_sealed is null) = (passport_sealed is null)", name="abroad"),
         Index("ix_guest_registers_filled", "filled_at"),
     )
@@ -22,6 +43,8 @@ class GuestRegister(Base):
     id: Mapped[Key]
     facility_id: Mapped[House]
     stay_id: Mapped[Ref]
+    person: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
+    """1 is the guest who has booked, then whoever comes along."""
     name_sealed: Mapped[Words]
     address_sealed: Mapped[Words]
     contact: Mapped[Words]

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     LargeBinary,
+    SmallInteger,
     UniqueConstraint,
     literal_column,
     text,
@@ -21,6 +22,7 @@ from portal.db import Base
 from portal.models.columns import Created, House, Instant, Key, Ref, Version, Words, belongs_to
 
 SOURCES = ("desk", "web", "walk_in")
+MOST_PERSONS = 50
 
 AWAITED_BY = """
     case when s.deposit_by is not null and s.state = 'reserved' and deposit_to_come(s) > 0
@@ -56,6 +58,7 @@ class Stay(Base):
         CheckConstraint("deposit_due >= 0", name="deposit"),
         CheckConstraint("tax_class in ('standard', 'reduced', 'untaxed')", name="tax_class"),
         CheckConstraint("unit_price >= 0", name="unit_price"),
+        CheckConstraint("persons between 1 and 50", name="persons"),
         CheckConstraint(
             "deposit_by is null or deposit_due > 0 and deposit_by <= starts_at", name="deposit_by"
         ),
@@ -126,6 +129,8 @@ class Stay(Base):
     """Of its plan when it was booked."""
     unit_price: Mapped[int | None]
     """What its plan asked for a unit then; null without a plan."""
+    persons: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
+    """Who come with the guest, the guest included."""
     note: Mapped[Words] = mapped_column(server_default="")
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     token_sealed: Mapped[Words]

@@ -2,7 +2,8 @@
 in Japan, nationality and passport number as well. The occupation left the law in December 2023
 (Hotel Business Act, article 6; its ordinance, article 4-2)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +23,13 @@ def missing(entry: Entry) -> list[str]:
     if entry.lives_abroad:
         asked += ["nationality", "passport"]
     return [name for name in asked if not getattr(entry, name).strip()]
+
+
+def sharing(entry: Entry, first: Mapping[str, str]) -> Entry:
+    """Somebody who comes along: what they leave empty of address and contact is the first guest's,
+    whose entry says `first`."""
+    return replace(
+        entry,
+        address=entry.address.strip() or first["address"],
+        contact=entry.contact.strip() or first["contact"],
+    )

@@ -8,6 +8,7 @@ from portal import ledger
 from portal.db import Row, Tx
 from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
+from portal.models.register import COMPLETED
 from portal.models.stay import AWAITED_BY, ENDED_BY_DEPOSIT
 from portal.policies import pricing
 
@@ -20,7 +21,7 @@ _STAY = f"""
            {quota.HELD} as quota_month, {ticket.HELD} as ticket_book_id,
            coalesce(l.kind = 'lodging', false) as lodging,
            f.register_required,
-           (select r.filled_at from guest_registers r where r.stay_id = s.id) as register_filled_at,
+           s.persons, {COMPLETED} as register_completed_at,
            s.starts_at - make_interval(mins => f.early_minutes) as opens_at,
            p.code as space_code, p.name_ja as space_ja, p.name_en as space_en,
            l.name_ja as plan_ja, l.name_en as plan_en,

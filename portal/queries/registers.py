@@ -9,27 +9,37 @@ MOST = 50
 
 
 def of_stay(tx: Tx, stay_id: UUID) -> Row | None:
-    """Without what is sealed. `filled_at` is null where there is no entry yet."""
+    """Whose register it is; what it says, and of whom, is asked apart."""
     return tx.row(
         """
-        select s.id, s.code, s.state, g.name as guest, coalesce(g.phone, g.email, '') as contact,
-               coalesce(p.kind = 'lodging', false) as lodging, r.filled_at, r.actor_kind,
-               r.actor_name, f.register_required
-        from stays s join guests g on g.id = s.guest_id join facilities f on f.id = s.facility_id
+        select s.id, s.code, s.state, s.persons, g.name as guest,
+               coalesce(g.phone, g.email, '') as contact,
+               coalesce(p.kind = 'lodging', false) as lodging
+        from stays s join guests g on g.id = s.guest_id
         left join plans p on p.id = s.plan_id
-        left join guest_registers r on r.stay_id = s.id
         where s.id = :stay
         """,
         stay=stay_id,
     )
 
 
-def sealed(tx: Tx, stay_id: UUID) -> Row | None:
-    return tx.row(
+def filled(tx: Tx, stay_id: UUID) -> Sequence[Row]:
+    """An entry a person, without what is sealed."""
+    return tx.rows(
         """
-        select name_sealed, address_sealed, contact, nationality_sealed, passport_sealed,
+        select person, filled_at, actor_name from guest_registers
+        where stay_id = :stay order by person
+        """,
+        stay=stay_id,
+    )
+
+
+def sealed(tx: Tx, stay_id: UUID) -> Sequence[Row]:
+    return tx.rows(
+        """
+        select person, name_sealed, address_sealed, contact, nationality_sealed, passport_sealed,
                occupation_sealed
-        from guest_registers where stay_id = :stay
+        from guest_registers where stay_id = :stay order by person
         """,
         stay=stay_id,
     )

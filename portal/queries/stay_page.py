@@ -8,6 +8,7 @@ from portal import ledger
 from portal.db import Row, Tx
 from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
+from portal.models.register import COMPLETED
 from portal.models.stay import ENDED_BY_DEPOSIT
 from portal.queries import tickets
 from portal.queries.stays import GATE, GIVEN_BY, SHOWN
@@ -80,8 +81,7 @@ def head(tx: Tx, stay_id: UUID) -> Row | None:
                g.line_user_id, g.preferred_locale, f.default_locale,
                plan.name_ja as plan_ja, plan.name_en as plan_en, plan.unit,
                coalesce(s.unit_price, plan.unit_price) as unit_price,
-               (select r.filled_at from guest_registers r where r.stay_id = s.id)
-                   as register_filled_at,
+               {COMPLETED} as register_completed_at,
                joined.name_ja as joined_ja, joined.name_en as joined_en,
                coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                          and l.item = 'lodging_tax'), 0)::bigint as lodging_tax,

@@ -12,6 +12,7 @@ import jaconv
 
 from portal import ways_in
 from portal.db import Row, Tx
+from portal.models.register import MISSING
 from portal.models.stay import AWAITED_BY
 from portal.policies.folding import digits, fold, like_pattern
 
@@ -19,7 +20,8 @@ PAGE = 25
 
 SHOWN = f"""
     s.id, s.code, s.state, s.version, s.source, s.starts_at, s.ends_at, s.currency, s.deposit_due,
-    {AWAITED_BY} as awaited_by, s.space_id, g.name as guest, g.kana, p.code as space_code,
+    {AWAITED_BY} as awaited_by, s.space_id, s.persons, g.name as guest, g.kana,
+    p.code as space_code,
     coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id), 0)::bigint as balance
 """
 """What every list says of a stay `s` with its guest `g` and its space `p`."""
@@ -28,8 +30,7 @@ GATE = f"""
     {ways_in.of_stay()}, f.time_zone, plan.kind as plan_kind, g.phone, g.email,
     g.document_mark, f.early_minutes, f.benefits_while_past_due, p.active as space_active,
     s.membership_id,
-    coalesce(f.register_required and plan.kind = 'lodging' and not exists (
-        select 1 from guest_registers r where r.stay_id = s.id), false) as register_missing,
+    {MISSING} as register_missing,
     coalesce(plan.members_only, false) as members_only, m.state as membership_state,
     m.ends_at as membership_ends_at, m.paused as membership_paused,
     not exists (select 1 from ledger_lines l where l.stay_id = s.id and l.item = '')

@@ -10,6 +10,7 @@ from portal.db import Row, Tx
 from portal.gates.checkin import CheckinRequest, Entrance
 from portal.models import quota, ticket
 from portal.models.cancellation import STEPS
+from portal.models.register import MISSING
 from portal.policies import opening
 from portal.policies.blocklist import Listed
 from portal.verbs import benefits, blocklist
@@ -23,8 +24,8 @@ _STAY = f"""
            {ways_in.of_stay()},
            f.time_zone, f.early_minutes, f.key_lead_minutes, f.key_lag_minutes,
            f.benefits_while_past_due, coalesce(plan.members_only, false) as members_only,
-           coalesce(f.register_required and plan.kind = 'lodging' and not exists (
-               select 1 from guest_registers r where r.stay_id = s.id), false) as register_missing,
+           s.persons, {MISSING} as register_missing, f.register_required,
+           (select count(*) from guest_registers r where r.stay_id = s.id) as registered,
            plan.kind = 'lodging' and exists (select 1 from lodging_tax_tables) as lodging_taxed,
            coalesce((select sum(amount) from ledger_lines l where l.stay_id = s.id
                      and l.item = 'lodging_tax'), 0) as lodging_tax,
@@ -155,6 +156,7 @@ def checkin_request(facts: Row, now: datetime, listed: tuple[Listed, ...]) -> Ch
         person=blocklist.person(facts),
         listed=listed,
         register_missing=facts.register_missing,
+        persons=facts.persons,
     )
 
 

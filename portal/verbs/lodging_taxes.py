@@ -26,7 +26,8 @@ FAULTS: dict[Fault, Code] = {
 
 @dataclass(frozen=True, slots=True)
 class Lodging:
-    """A stay as the tax sees it: `price` in the smallest unit, with consumption tax."""
+    """A stay as the tax sees it: `price` in the smallest unit, with consumption tax, for all of its
+    persons and nights."""
 
     stay_id: UUID
     starts_at: datetime
@@ -34,6 +35,7 @@ class Lodging:
     price: int
     currency: str
     time_zone: str
+    persons: int
 
 
 def write_table(
@@ -78,7 +80,8 @@ def settle(tx: Tx, actor: Actor, lodging: Lodging) -> int:
     if not found:
         return 0
     nights = lodging_tax.nights(lodging.starts_at, lodging.ends_at, lodging.time_zone)
-    owed = lodging_tax.due(_tables(found), nights, lodging.price, int(found[0].rate))
+    rate = int(found[0].rate)
+    owed = lodging_tax.due(_tables(found), nights, lodging.price, rate, lodging.persons)
     more = owed - int(found[0].booked)
     if more:
         ledger.book(

@@ -1,5 +1,7 @@
-"""Changes within a stay: another space, other times. The state stays, the version moves on."""
+"""Changes within a stay: another space, other times, more or fewer persons. The state stays, the
+version moves on."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
@@ -22,10 +24,11 @@ from portal.verbs import (
     lodging_taxes,
     quota,
     refunds_owed,
+    registers,
     ticket_books,
 )
 from portal.verbs.lodging_taxes import Lodging
-from portal.verbs.stays import LONGEST, SPACE_PERIOD
+from portal.verbs.stays import LONGEST, SPACE_PERIOD, too_many
 
 CHANGEABLE = ("reserved", "admitted")
 
@@ -92,7 +95,7 @@ def change_times(
     was = f"{stay.starts_at.isoformat()}/{stay.ends_at.isoformat()}"
     now = f"{starts_at.isoformat()}/{ends_at.isoformat()}"
     note(tx, actor, MACHINE, stay_id, stay.state, "change_times", f"{was} → {now}")
-    _reprice(tx, actor, stay, price_change, (starts_at, ends_at))
+    _reprice(tx, actor, stay, price_change, (starts_at, ends_at), stay.persons)
     if deposit_by != stay.deposit_by:
         deposit_reminders.put(tx, stay_id, stay.asked_at, deposit_by)
     told_with_the_key = stay.state == "admitted" and keys.retime(tx, actor, stay, ends_at)
@@ -101,12 +104,60 @@ def change_times(
     return Applied(Code.STAY_TIMES_CHANGED, to=stay.state, subject=stay_id)
 
 
+def change_persons(tx: Tx, actor: Actor, stay_id: UUID, seen: int, persons: int) -> Outcome:
+    """More or fewer who come. The price stays; the lodging tax is settled anew. Of fewer, the
+    register lets those go who are too many."""
+    stay = facts.stay(tx, stay_id)
+    if stay is None:
+        return Refused(Code.NOT_FOUND)
+    if stay.persons == persons:
+        return Noop(Code.STAY_PERSONS_UNCHANGED, subject=stay_id)
+    if answer := _unready(tx, stay, seen):
+        return answer
+    if refusal := too_many(persons, given=_is_given(stay)) or _kept_out(tx, actor, stay, persons):
+        return refusal
+
+    _update(tx, stay, {"persons": persons})
+    what = f"{stay.persons} → {persons}"
+    note(tx, actor, MACHINE, stay_id, stay.state, "change_persons", what)
+    registers.let_go(tx, actor, stay)
+    _reprice(tx, actor, stay, 0, (stay.starts_at, stay.ends_at), persons)
+    return Applied(Code.STAY_PERSONS_CHANGED, to=stay.state, subject=stay_id)
+
+
+def _is_given(stay: Row) -> bool:
+    """By a membership or a ticket, and not paid for."""
+    of_member = stay.membership_id is not None and stay.costs_nothing
+    return bool(of_member or stay.ticket_book_id)
+
+
 def _ready(tx: Tx, stay: Row | None, seen: int) -> Row | Outcome:
     if stay is None:
         return Refused(Code.NOT_FOUND)
+    return _unready(tx, stay, seen) or stay
+
+
+def _unready(tx: Tx, stay: Row, seen: int) -> Outcome | None:
     if stay.version != seen:
         return Conflict(Code.STALE_PAGE, standing(tx, MACHINE, stay.id))
-    return stay if stay.state in CHANGEABLE else Refused(Code.STAY_OVER)
+    return None if stay.state in CHANGEABLE else Refused(Code.STAY_OVER)
+
+
+def _kept_out(tx: Tx, actor: Actor, stay: Row, persons: int) -> Refused | None:
+    """Where the guest counts as inside, the gate decides on whoever joins; of any other stay it
+    decides when they come in."""
+    in_house = stay.state == "admitted"
+    if persons <= stay.persons or not (in_house or stay.source == "walk_in"):
+        return None
+    asked = in_house and stay.register_required and stay.plan_kind == "lodging"
+    request = replace(
+        facts.checkin_request(stay, clock.now(), ()),
+        joins=True,
+        persons=persons,
+        register_missing=asked and stay.registered < persons,
+    )
+    said = gate.ask(tx, actor, request, stay.id)
+    return said if isinstance(said, Refused) else None
 
 
 def _impossible(
@@ -153,7 +204,7 @@ def _update(tx: Tx, stay: Row, values: dict[str, Any]) -> bool:
 
 
 def _reprice(
-    tx: Tx, actor: Actor, stay: Row, change: int, times: tuple[datetime, datetime]
+    tx: Tx, actor: Actor, stay: Row, change: int, times: tuple[datetime, datetime], persons: int
 ) -> None:
     """The price as it was agreed, the lodging tax as it follows from it; what is over goes back."""
     if change:
@@ -168,7 +219,7 @@ def _reprice(
         )
     if stay.lodging_taxed:
         price = int(stay.price) + change
-        lodging = Lodging(stay.id, *times, price, stay.currency, stay.time_zone)
+        lodging = Lodging(stay.id, *times, price, stay.currency, stay.time_zone, persons)
         change += lodging_taxes.settle(tx, actor, lodging)
     owed = -(int(stay.balance) + change)
     if change and owed > 0:

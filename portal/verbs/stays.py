@@ -11,6 +11,7 @@ from portal.db import Actor, Row, Tx, violated
 from portal.gates.checkin import CheckinRequest
 from portal.machines.stay import MACHINE
 from portal.models import Stay
+from portal.models.stay import MOST_PERSONS
 from portal.money import LARGEST, Money
 from portal.move import Moved, move, standing
 from portal.move import create as create_row
@@ -56,6 +57,7 @@ class NewStay:
     source: str = "desk"
     note: str = ""
     membership_id: UUID | None = None
+    persons: int = 1
     ticket: str | None = None
     """The code of a ticket book, which then pays it: the price is 0."""
 
@@ -67,8 +69,8 @@ def create(tx: Tx, actor: Actor, wanted: NewStay) -> Outcome:
     month, and what a ticket pays takes the ticket."""
     if again := tx.made_by(Stay, wanted.form_key):
         return Noop(Code.STAY_ALREADY_CREATED, subject=again)
-    if code := _impossible(wanted):
-        return Refused(code)
+    if refusal := _impossible(wanted):
+        return refusal
     # Before the space, as an end takes its own locks.
     member = _member(tx, wanted)
     if isinstance(member, Refused):
@@ -239,14 +241,23 @@ def _changed(tx: Tx, stay_id: UUID) -> Conflict:
     return Conflict(Code.STAY_STATE_CHANGED, standing(tx, MACHINE, stay_id))
 
 
-def _impossible(wanted: NewStay) -> Code | None:
+def _impossible(wanted: NewStay) -> Refused | None:
     if not timedelta(0) < wanted.ends_at - wanted.starts_at <= LONGEST:
-        return Code.STAY_TIMES_IMPOSSIBLE
+        return Refused(Code.STAY_TIMES_IMPOSSIBLE)
     if not 0 <= wanted.deposit_due <= wanted.price <= LARGEST:
-        return Code.DEPOSIT_EXCEEDS_PRICE
+        return Refused(Code.DEPOSIT_EXCEEDS_PRICE)
     if wanted.ticket and wanted.membership_id:
-        return Code.TICKET_NOT_FOR_MEMBERS
-    return None
+        return Refused(Code.TICKET_NOT_FOR_MEMBERS)
+    given = wanted.ticket or (wanted.membership_id and not wanted.price)
+    return too_many(wanted.persons, given=bool(given))
+
+
+def too_many(persons: int, *, given: bool) -> Refused | None:
+    """Whether a stay can be of so many. `given`: by a membership or a ticket, whose visit is one
+    person's."""
+    if not 1 <= persons <= MOST_PERSONS:
+        return Refused(Code.STAY_PERSONS_IMPOSSIBLE, {"count": MOST_PERSONS})
+    return Refused(Code.VISIT_IS_ONE_PERSONS) if given and persons > 1 else None
 
 
 def _member(tx: Tx, wanted: NewStay) -> Row | Refused | None:
@@ -321,6 +332,7 @@ def _request(tx: Tx, wanted: NewStay, space: Row, member: Row | None) -> Checkin
         lodging=space.plan_kind != "day_use",
         person=person,
         listed=blocklist.naming(tx, person),
+        persons=wanted.persons,
     )
 
 
@@ -380,6 +392,7 @@ def _insert(
             "deposit_by": deposit_by,
             "tax_class": space.tax_class,
             "unit_price": space.unit_price,
+            "persons": wanted.persons,
             "note": wanted.note,
             "token_hash": seal.token_hash(token),
             "token_sealed": seal.close(token),
@@ -437,8 +450,8 @@ def _charge(tx: Tx, actor: Actor, stay_id: UUID, wanted: NewStay, space: Row) ->
     if price:
         ledger.book(tx, actor, "charge", stay_id=stay_id, amount=price, currency=currency)
     if space.lodging_taxed:
-        times = wanted.starts_at, wanted.ends_at
-        lodging_taxes.settle(tx, actor, Lodging(stay_id, *times, price, currency, space.time_zone))
+        times, house = (wanted.starts_at, wanted.ends_at), (currency, space.time_zone)
+        lodging_taxes.settle(tx, actor, Lodging(stay_id, *times, price, *house, wanted.persons))
 
 
 def _give_visit_back(tx: Tx, actor: Actor, stay: Row) -> None:

@@ -73,6 +73,8 @@ def use(tx: Tx, actor: Actor, stay_id: UUID, seen: int, code: str) -> Outcome:
         return Refused(Code.STAY_OVER)
     if stay.membership_id is not None:
         return Refused(Code.TICKET_NOT_FOR_MEMBERS)
+    if stay.persons > 1:
+        return Refused(Code.VISIT_IS_ONE_PERSONS)
     if stay.price <= 0:
         return Refused(Code.NOTHING_DUE)
     try:

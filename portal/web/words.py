@@ -178,7 +178,7 @@ GATE: Mapping[str, Any] = {
     "GUEST_BLOCKED": _l("The blocklist named the guest."),
     "ENTRANCE_CLOSED": _l("The entrance was closed."),
     "ENTRANCE_FULL": _l("There was no room for another guest."),
-    "REGISTER_MISSING": _l("The register of guests was not filled in."),
+    "REGISTER_MISSING": _l("The register of guests was not complete."),
     "SPACE_NOT_USABLE": _l("The space was not in use."),
     "SPACE_TAKEN": _l("Another guest was in the space."),
     "SPACE_QUARANTINED": _l("The last guest's key was not confirmed as removed."),

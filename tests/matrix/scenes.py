@@ -188,13 +188,28 @@ def lodging(stage: Stage) -> UUID:
         )
 
 
-def a_lodging_stay(stage: Stage) -> Given:
+def a_lodging_stay(stage: Stage, price: int = 0) -> Given:
     """Its guest is to fill in the register."""
-    stay = stage.cast.book(price=0, plan=None)
+    stay = stage.cast.book(price=price, plan=None)
     with stage.cast.transaction(stage.cast.tokyo.id) as tx:
         tx.run("update stays set plan_id = :plan where id = :id", plan=lodging(stage), id=stay.id)
     stage.work()
     return stage.given(stay)
+
+
+def more_persons(stage: Stage) -> Given:
+    """Two more come, whom the town taxes."""
+    stage.do(lodging_taxes.write_table, LONG_AGO, BANDS, uuid4())
+    return a_lodging_stay(stage, PRICE) | {"persons": 3}
+
+
+def fewer_persons(stage: Stage) -> Given:
+    """Two are registered, and one of them does not come."""
+    given = more_persons(stage)
+    stage.do(stay_changes.change_persons, given["stay"], given["seen"], 2)
+    for person in (1, 2):
+        stage.do(registers.fill, given["stay"], ENTRY, person)
+    return given | {"seen": given["seen"] + 1, "persons": 1}
 
 
 def a_listed_guest_of_lodging(stage: Stage) -> Given:

@@ -55,6 +55,8 @@ whole = some.builds(
     lodging=some.booleans(),
     person=some.lists(marks, max_size=4).map(tuple),
     listed=some.lists(entries, max_size=4).map(tuple),
+    persons=some.integers(1, 4),
+    joins=some.booleans(),
 )
 
 
@@ -124,7 +126,8 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     blocked = any(entry.statute or not request.lodging for entry in met)
     way = request.entrance
     shut = way is not None and closed_until(way.week, way.zone, request.now) is not None
-    full = way is not None and way.capacity is not None and way.inside >= way.capacity
+    room = way.capacity - way.inside if way and way.capacity is not None else request.persons
+    full = request.persons > room
     unsold = way is not None and not way.plan_sold
     reserved_only = way is not None and request.walk_in and way.mode == "reservation_only"
     if request.asks == "move":
@@ -149,6 +152,8 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
             request.register_missing,
             request.balance_due > 0,
         ]
+    if request.joins:
+        against = [full, request.register_missing]
     assert evaluate_checkin_request(request).allowed == (not any(against))
 
 
@@ -228,6 +233,17 @@ def ask(way: dict[str, Any] | None = None, **facts: Any) -> Decision:
         (NIGHTS, MOVED, None, ""),
         (NIGHTS, {**MOVED, "walk_in": True}, Code.ENTRANCE_CLOSED, "opening_hours"),
         ({}, {**IN_HOUSE, "person": HANAKO, "listed": (LAWFUL,)}, None, ""),
+        ({"capacity": 3, "inside": 1}, {"persons": 2}, None, ""),
+        ({"capacity": 3, "inside": 2}, {"persons": 2}, Code.ENTRANCE_FULL, "capacity"),
+        ({"capacity": 3}, {"persons": 4}, Code.ENTRANCE_FULL, "capacity"),
+        (
+            {"capacity": 3, "inside": 2},
+            {"persons": 2, "joins": True},
+            Code.ENTRANCE_FULL,
+            "capacity",
+        ),
+        ({}, {"register_missing": True, "joins": True}, Code.REGISTER_MISSING, "register"),
+        ({}, {"balance_due": 1, "joins": True}, None, ""),
         (
             {},
             {"asks": "booking", "withheld": Code.MEMBERS_ONLY_PLAN},

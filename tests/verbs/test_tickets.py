@@ -404,6 +404,16 @@ def test_what_costs_nothing_and_what_is_over_takes_none(
     assert left(owner)[1] == 0
 
 
+def test_a_ticket_is_one_persons(cast: Cast, book: tuple[UUID, str], owner: Owner) -> None:
+    assert create(cast, form(cast, book[1], persons=2)).code == Code.VISIT_IS_ONE_PERSONS
+    two = visit(cast, 1, persons=2)
+    assert do(cast, ticket_books.use, two.id, 1, book[1]).code == Code.VISIT_IS_ONE_PERSONS
+    one = booked(cast, form(cast, book[1], 2))
+    said = do(cast, stay_changes.change_persons, one, 1, 2)
+    assert said.code == Code.VISIT_IS_ONE_PERSONS
+    assert left(owner)[1] == 1
+
+
 # Giving back ------------------------------------------------------------------------------------
 
 

@@ -124,7 +124,9 @@ def test_the_gate_says_what_is_missing_and_the_page_too(cast: Cast, lang: str) -
         facilities.require_register(tx, cast.suzuki.actor, True)
     client = cast.signed_in(cast.sato, locale=lang)
     told = text(look(client, f"/staff/stays/{stay.id}", lang))
-    assert ("宿泊者名簿がまだ" if lang == "ja" else "register of guests is not filled") in told
+    assert (
+        "宿泊者名簿の記入がまだ" if lang == "ja" else "register of guests is not complete"
+    ) in told
 
 
 def test_a_manager_decides_whether_the_gate_asks(cast: Cast) -> None:

@@ -270,7 +270,7 @@ def _stay_page(held: Row) -> str:
         stay.state == "reserved"
         and stay.lodging
         and stay.register_required
-        and stay.register_filled_at is None
+        and stay.register_completed_at is None
     )
     link = links.guest_link(held)
     return _page(

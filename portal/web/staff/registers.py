@@ -3,7 +3,7 @@
 from datetime import date
 from uuid import UUID
 
-from flask import Blueprint, Response, abort, render_template, url_for
+from flask import Blueprint, Response, abort, render_template, request, url_for
 from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -12,7 +12,7 @@ from portal.lazy import _l
 from portal.outcome import Applied
 from portal.queries import registers as known
 from portal.verbs import registers
-from portal.web import access, answer, forms, register_form, sheet
+from portal.web import access, answer, forms, people, register_form, sheet
 from portal.web.locale import when
 from portal.web.register_form import RegisterForm
 
@@ -55,7 +55,7 @@ def fill(stay_id: UUID) -> AnyResponse | str:
     form = RegisterForm()
     if not form.validate():
         return answer.form_again(_page(stay_id, form=form))
-    said = answer.act(registers.fill, stay_id, form.entry())
+    said = answer.act(registers.fill, stay_id, form.entry(), form.person)
     return answer.respond(
         said,
         to=url_for("registers.show", stay_id=stay_id),
@@ -107,17 +107,19 @@ def _page(
     opened: bool = False,
 ) -> str:
     with answer.reading() as tx:
-        stay = known.of_stay(tx, stay_id)
-        sealed = known.sealed(tx, stay_id) if opened else None
+        stay, filled = known.of_stay(tx, stay_id), known.filled(tx, stay_id)
+        sealed = known.sealed(tx, stay_id) if opened else []
     if stay is None or not stay.lodging:
         abort(404)
+    progress = register_form.progress(stay, filled, people.actor())
     return render_template(
         "staff/registers/show.html",
         stay=stay,
+        progress=progress,
         open=stay.state in registers.OPEN,
-        form=form or register_form.fresh(stay),
+        form=form or register_form.fresh(stay, progress.asked(request.args.get("person"))),
         reason=reason or ReasonForm(formdata=None),
-        told=_told(sealed) if sealed else [],
+        told={row.person: _told(row) for row in sealed},
     )
 
 

@@ -260,6 +260,37 @@ def _deposit_page(stay_id: UUID, form: stay_forms.DeadlineForm | None) -> str:
     )
 
 
+# More or fewer persons ----------------------------------------------------------------------------
+
+
+@blueprint.get("/persons")
+@access.staff()
+def persons(stay_id: UUID) -> str:
+    return _persons_page(stay_id, None)
+
+
+@blueprint.post("/persons", endpoint="counted")
+@access.staff()
+def do_persons(stay_id: UUID) -> AnyResponse | str:
+    form, version = stay_forms.PersonsForm(), forms.seen()
+    if not form.validate():
+        return answer.form_again(_persons_page(stay_id, form))
+    outcome = answer.act(stay_changes.change_persons, stay_id, version, form.persons.data)
+    again = (lambda: _persons_page(stay_id, form)) if outcome.status == "refused" else None
+    return stay_view.answered(outcome, stay_id, again)
+
+
+def _persons_page(stay_id: UUID, form: stay_forms.PersonsForm | None) -> str:
+    with answer.reading() as tx:
+        stay = stay_view.head_of(tx, stay_id)
+    now = {"persons": stay.persons, "version": stay.version}
+    return render_template(
+        "staff/stays/persons.html",
+        stay=stay,
+        form=form or stay_forms.PersonsForm(formdata=None, data=now),
+    )
+
+
 # Cash --------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from wtforms import ValidationError
 from portal import clock, wording
 from portal.db import Row
 from portal.lazy import _l, _lp
+from portal.models.stay import MOST_PERSONS
 from portal.money import LARGEST
 from portal.policies import pricing, stay_codes
 from portal.verbs.guests import NewGuest
@@ -65,6 +66,7 @@ class StayForm(WhenForm, forms.MakeForm):
     )
     locale = forms.Choice(_l("Language of messages"), default="")
     plan_id = forms.Choice(_l("Plan"), default="")
+    persons = forms.Amount(_l("Persons"), [forms.required()], least=1, most=MOST_PERSONS)
     space_id = forms.Choice(_lp("desk", "Space"))
     price = forms.Amount(_l("Price"))
     deposit = forms.Amount(_l("Deposit asked for"))
@@ -124,6 +126,7 @@ class StayForm(WhenForm, forms.MakeForm):
             deposit_due=self._deposit(plan, price),
             source=self.source.data,
             note=self.note.data or "",
+            persons=self.persons.data,
             ticket=self.ticket.data,
         )
 
@@ -149,6 +152,10 @@ class TimesForm(WhenForm, forms.ActForm):
 
 class DeadlineForm(forms.ActForm):
     deposit_by = forms.Moment(_l("The deposit must come by"), [forms.required()])
+
+
+class PersonsForm(forms.ActForm):
+    persons = forms.Count(_l("Persons"), [forms.required()], least=1, most=MOST_PERSONS)
 
 
 class CancelForm(forms.ActForm):
@@ -177,6 +184,7 @@ def fresh(house: House, plans: Sequence[Row], asked: Mapping[str, str]) -> Multi
             "form_key": str(uuid4()),
             "plan_id": chosen,
             "source": "desk",
+            "persons": "1",
             **_written("arrive", begins),
             **_written("leave", ends),
             **wanted,

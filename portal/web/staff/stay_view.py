@@ -147,6 +147,10 @@ def _changed(row: Row) -> tuple[str, str]:
         return gettext("Times changed"), _times(row.detail or "")
     if row.verb == "set_deadline":
         return gettext("Another time for the deposit"), _deadlines(row.detail or "")
+    if row.verb == "change_persons":
+        return gettext("Persons changed"), row.detail or ""
+    if row.verb == "take_out_of_register":
+        return gettext("Entries taken out of the register"), row.detail or ""
     if row.verb == "switch_plan":
         return gettext("On another plan"), row.detail or ""
     if row.verb == "renew_link":

@@ -83,6 +83,10 @@ ACTS = (
                 scenes.other_times(IN_HOUSE, longer=2 * HOUR, price_change=2000)),
     other_times("shorter, paid by card",
                 scenes.other_times(PAID, longer=-2 * HOUR, price_change=-2000)),
+    button("stay_changes.change_persons, more", scenes.more_persons, stay_changes.change_persons,
+           "persons"),
+    button("stay_changes.change_persons, fewer", scenes.fewer_persons, stay_changes.change_persons,
+           "persons"),
     counter("cash.take", RESERVED, cash.take),
     counter("cash.hand_back", scenes.a_guest_paid_and_cancelled, cash.hand_back),
     Act(

@@ -1,5 +1,5 @@
-"""Plans of stays are made and changed on pages. The rows of the columns before are looked through
-first, beside the work: nobody waits."""
+"""Plans of stays are made and changed on pages, and the register has an entry for each person. The
+rows of the columns before are looked through first, beside the work: nobody waits."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from alembic import op
 revision = "0053"
 down_revision = "0052"
 
-SQL = Path(__file__).parent.parent / "sql" / "0053_plans_of_stays.sql"
-UNCHECKED = ("ck_stays_tax_class", "ck_stays_unit_price")
+SQL = Path(__file__).parent.parent / "sql" / "0053_plans_and_registers.sql"
+UNCHECKED = ("ck_stays_tax_class", "ck_stays_unit_price", "ck_stays_persons")
 
 
 def upgrade() -> None:
