@@ -461,11 +461,11 @@ class Cast:
     ) -> Booked:
         """A reserved stay through the verb itself; by default it begins now and lasts a night. A
         `member` is its guest."""
-        from portal.verbs import guests, stays
+        from portal.verbs import bookings, guests
 
         house = house or self.tokyo
         starts = starts_at or clock.now() - timedelta(minutes=5)
-        wanted = stays.NewStay(
+        wanted = bookings.NewStay(
             form_key=uuid4(),
             guest=None if member else guests.NewGuest(**(guest or self.hanako)),
             membership_id=member.id if member else None,
@@ -481,7 +481,7 @@ class Cast:
             ticket=ticket,
         )
         with self.transaction(house.id) as tx:
-            made = stays.create(tx, actor or self.sato.actor, wanted)
+            made = bookings.create(tx, actor or self.sato.actor, wanted)
             assert isinstance(made, Applied), made
             assert made.subject is not None
             sealed = tx.scalar("select token_sealed from stays where id = :id", id=made.subject)

@@ -9,7 +9,7 @@ from uuid import UUID
 from portal.db import Actor, Tx
 from portal.demo.houses import HANEDA, UMEDA, made
 from portal.outcome import Applied
-from portal.verbs import memberships, stays
+from portal.verbs import bookings, memberships, stays
 from portal.verbs.desk import Desk
 from portal.verbs.guests import NewGuest
 from portal.verbs.membership_end import Ending, end_membership
@@ -119,10 +119,10 @@ def _visit(tx: Tx, clerk: Actor, member: MemberOf, membership: UUID, now: dateti
     """Three visits booked ahead, of which one was cancelled in time and has come back."""
     for days in (3, 5, 33):
         begins = (now + timedelta(days=days)).replace(hour=3, minute=0, second=0, microsecond=0)
-        booked = stays.create(
+        booked = bookings.create(
             tx,
             clerk,
-            stays.NewStay(
+            bookings.NewStay(
                 form_key=made(HANEDA.slug, "visit", member.email, str(days)),
                 guest=None,
                 membership_id=membership,

@@ -37,6 +37,7 @@ from portal.models import Stay
 from portal.outcome import Applied, Outcome
 from portal.policies import pricing
 from portal.verbs import (
+    bookings,
     cancellation_policies,
     cash,
     facilities,
@@ -296,10 +297,10 @@ class Stage:
         plan = self.plans[scene.plan]
         price = pricing.quote(plan.unit, plan.unit_price, scene.starts_at, scene.ends_at, ZONE)
         guest = scene.guest
-        return stays.create(
+        return bookings.create(
             tx,
             self.clerk if scene.source != "web" else Actor("guest", None, guest.name),
-            stays.NewStay(
+            bookings.NewStay(
                 form_key=made(self.house.slug, scene.name),
                 guest=guests.NewGuest(
                     guest.name,

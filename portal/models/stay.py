@@ -21,6 +21,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 from portal.db import Base
 from portal.models.columns import Created, House, Instant, Key, Ref, Version, Words, belongs_to
 
+SPACE_PERIOD = "ex_stays_space_period"
+"""Refuses what would be in a space at once with another stay."""
+
 SOURCES = ("desk", "web", "walk_in")
 MOST_PERSONS = 50
 
@@ -74,7 +77,7 @@ class Stay(Base):
             (literal_column("period"), "&&"),
             where=text("state in ('reserved', 'admitted')"),
             using="gist",
-            name="ex_stays_space_period",
+            name=SPACE_PERIOD,
         ),
         Index("ix_stays_arrivals", "facility_id", "starts_at", "id"),
         # The desk's day reads every stay that is not over, however old.

@@ -11,7 +11,7 @@ from portal.db import SYSTEM, Actor, Row, Tx
 from portal.models import KioskSession
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.policies import kiosk, pricing
-from portal.verbs import stays
+from portal.verbs import bookings, stays
 from portal.verbs.guests import NewGuest
 
 LASTS = timedelta(minutes=10)
@@ -143,10 +143,10 @@ def _booked(tx: Tx, actor: Actor, wanted: WalkIn, plan: Row, free: Sequence[Row]
     long_enough = [space for space in free if space.until is None or space.until >= ends]
     said: Outcome = Refused(Code.ENTRANCE_FULL)
     for space in long_enough[:TRIES]:
-        said = stays.create(
+        said = bookings.create(
             tx,
             actor,
-            stays.NewStay(
+            bookings.NewStay(
                 form_key=wanted.form_key,
                 guest=wanted.guest,
                 space_id=space.id,

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from portal import clock, ledger, outbox
 from portal.db import Actor, Row, Tx, violated
 from portal.machines.stay import MACHINE
+from portal.models.stay import SPACE_PERIOD
 from portal.money import LARGEST
 from portal.move import note, standing
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused, RefusedError
@@ -27,8 +28,8 @@ from portal.verbs import (
     registers,
     ticket_books,
 )
+from portal.verbs.bookings import LONGEST, too_many
 from portal.verbs.lodging_taxes import Lodging
-from portal.verbs.stays import LONGEST, SPACE_PERIOD, too_many
 
 CHANGEABLE = ("reserved", "admitted")
 

@@ -24,9 +24,9 @@ from portal.edges.payments.port import ProviderEvent
 from portal.jobs import drain, house
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Outcome, Refused
-from portal.verbs import cash, payments, refunds, stays
+from portal.verbs import bookings, cash, payments, refunds, stays
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from portal.web import factory
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running, eventually
@@ -151,7 +151,7 @@ def booking(line: Line) -> Once:
             ends_at=now + timedelta(hours=19),
             price=PRICE,
         )
-        press = lambda tx: stays.create(tx, line.actor, form)  # noqa: E731
+        press = lambda tx: bookings.create(tx, line.actor, form)  # noqa: E731
         line.lost_at("insert into stays", lambda: line.press(press))
         assert line.press(press).code == Code.STAY_ALREADY_CREATED
         assert line.count("stays") == line.count("ledger_lines") == line.count("outbox") == 1

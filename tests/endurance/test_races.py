@@ -24,9 +24,9 @@ from portal.db import SYSTEM, Tx, transaction
 from portal.jobs import drain, events
 from portal.models import Payment
 from portal.outcome import Applied, Code, Outcome
-from portal.verbs import cash, keys, refunds, refunds_owed, stay_changes, stays
+from portal.verbs import bookings, cash, keys, refunds, refunds_owed, stay_changes, stays
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from sandbox.mail import MailSink
 from sandbox.seam.running import Running
 from sandbox.stripe.testing import StandIn
@@ -262,7 +262,7 @@ def one_key_reissued(track: Track) -> Round:
 def one_booking_form(track: Track) -> Round:
     def run() -> None:
         form = track.form(uuid4())
-        said = track.verbs(*[lambda tx: stays.create(tx, track.actor, form)] * CONNECTIONS)
+        said = track.verbs(*[lambda tx: bookings.create(tx, track.actor, form)] * CONNECTIONS)
         one_winner(said, Code.STAY_CREATED, Code.STAY_ALREADY_CREATED)
         assert track.count("stays") == track.count("guests") == track.count("outbox") == 1
         assert track.count("ledger_lines") == 1
@@ -275,7 +275,7 @@ def one_space_on_eight_forms(track: Track) -> Round:
     def run() -> None:
         forms = [track.form(uuid4()) for _ in range(CONNECTIONS)]
         said = track.verbs(
-            *[partial(stays.create, actor=track.actor, wanted=form) for form in forms]
+            *[partial(bookings.create, actor=track.actor, wanted=form) for form in forms]
         )
         one_winner(said, Code.STAY_CREATED, Code.SPACE_TAKEN)
         assert track.count("stays") == track.count("guests") == 1

@@ -27,9 +27,9 @@ from portal.db import Tx, transaction
 from portal.jobs import drain, events, house
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Outcome
-from portal.verbs import cash, stays
+from portal.verbs import bookings, cash
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from portal.web import factory
 from sandbox import parts
 from sandbox.process import Part
@@ -123,7 +123,7 @@ class Hand:
             price=PRICE,
         )
         actor = self.cast.sato.actor
-        said = self.ask(lambda tx: stays.create(tx, actor, form), Code.STAY_ALREADY_CREATED)
+        said = self.ask(lambda tx: bookings.create(tx, actor, form), Code.STAY_ALREADY_CREATED)
         assert said.subject is not None
         self.booked[form.form_key] = said.subject
         stay, key = said.subject, uuid4()

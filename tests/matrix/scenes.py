@@ -21,6 +21,7 @@ from portal.policies.opening import Stretch
 from portal.policies.register import Entry
 from portal.verbs import (
     blocklist,
+    bookings,
     cancellation_policies,
     cash,
     day_close,
@@ -153,7 +154,7 @@ def a_new_stay(stage: Stage) -> Given:
     return {
         "facility": stage.cast.tokyo.id,
         "actor": stage.cast.sato.actor,
-        "wanted": stays.NewStay(
+        "wanted": bookings.NewStay(
             form_key=uuid4(),
             guest=guests.NewGuest(**stage.cast.hanako),
             space_id=stage.cast.tokyo.spaces["A01"],

@@ -14,10 +14,10 @@ from portal.db import SYSTEM
 from portal.jobs.house import House
 from portal.outcome import Applied, Code, Noop, Outcome, Refused
 from portal.policies.membership_end import Reason
-from portal.verbs import cash, facilities, keys, memberships, stay_changes, stays
+from portal.verbs import bookings, cash, facilities, keys, memberships, stay_changes, stays
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
 from portal.verbs.membership_end import Ending, end_membership
-from portal.verbs.stays import NewStay
 from sandbox.watch import statements
 from tests.cast import Booked, Cast, Joined
 from tests.machines.test_tables import put
@@ -57,7 +57,7 @@ def wanted(cast: Cast, plan: str | None, member: Joined | None, **changes: Any) 
 
 def create(cast: Cast, stay: NewStay, house: UUID | None = None) -> Outcome:
     with cast.transaction(house or cast.tokyo.id) as tx:
-        return stays.create(tx, cast.sato.actor, stay)
+        return bookings.create(tx, cast.sato.actor, stay)
 
 
 def do(cast: Cast, verb: Any, stay: UUID, *rest: Any) -> Outcome:

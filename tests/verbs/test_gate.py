@@ -12,9 +12,9 @@ from portal.outcome import Applied, Code, Outcome, Refused
 from portal.policies.opening import ALL_DAY, Stretch
 from portal.policies.register import Entry
 from portal.queries import timeline
-from portal.verbs import blocklist, entrances, events, registers, stay_changes, stays
+from portal.verbs import blocklist, bookings, entrances, events, registers, stay_changes, stays
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from sandbox.watch import statements
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once
@@ -67,14 +67,14 @@ def nothing_was_made(owner: Owner) -> bool:
 
 
 def test_a_house_without_entrances_is_as_it_was(cast: Cast, owner: Owner) -> None:
-    assert do(cast, stays.create, walk_in(cast)).code == Code.STAY_CREATED
+    assert do(cast, bookings.create, walk_in(cast)).code == Code.STAY_CREATED
     assert audits(owner) == []
 
 
 def test_a_walk_in_at_an_entrance_for_reservations(cast: Cast, owner: Owner) -> None:
     """Neither made by a crafted request, nor let in where the entrance was another one then."""
     way = entrance(cast)
-    made = do(cast, stays.create, walk_in(cast))
+    made = do(cast, bookings.create, walk_in(cast))
     assert isinstance(made, Applied)
     assert made.subject is not None
     closed = terms(
@@ -86,7 +86,7 @@ def test_a_walk_in_at_an_entrance_for_reservations(cast: Cast, owner: Owner) -> 
     )
     assert do(cast, entrances.change, way, 1, closed).status == "applied"
     assert do(cast, stays.admit, made.subject, 1) == Refused(Code.WALK_IN_NOT_ALLOWED)
-    said = do(cast, stays.create, walk_in(cast, space="A02"))
+    said = do(cast, bookings.create, walk_in(cast, space="A02"))
     assert said == Refused(Code.WALK_IN_NOT_ALLOWED)
     assert [row[:5] for row in audits(owner)] == [
         ("WALK_IN_NOT_ALLOWED", "entrance_mode", "entry", made.subject, way),
@@ -94,13 +94,13 @@ def test_a_walk_in_at_an_entrance_for_reservations(cast: Cast, owner: Owner) -> 
     ]
     assert owner.one("select count(*) from stays") == 1
     reserved = walk_in(cast, space="A02", source="desk")
-    assert do(cast, stays.create, reserved).code == Code.STAY_CREATED
+    assert do(cast, bookings.create, reserved).code == Code.STAY_CREATED
 
 
 def test_a_members_only_plan_bought_by_a_crafted_walk_in(cast: Cast, owner: Owner) -> None:
     plan = cast.for_members()
     way = entrance(cast, plans=frozenset(cast.tokyo.plans.values()))
-    assert do(cast, stays.create, walk_in(cast, plan)) == Refused(Code.MEMBERS_ONLY_PLAN)
+    assert do(cast, bookings.create, walk_in(cast, plan)) == Refused(Code.MEMBERS_ONLY_PLAN)
     assert [row[:5] for row in audits(owner)] == [
         ("MEMBERS_ONLY_PLAN", "membership", "booking", None, way)
     ]
@@ -115,13 +115,13 @@ def test_a_plan_of_another_entrance(cast: Cast, owner: Owner, source: str) -> No
     )
     opened(cast, "side", doors=frozenset({doors["A02"]}), week=None)
     wanted = walk_in(cast, "nap", source=source)
-    assert do(cast, stays.create, wanted) == Refused(Code.PLAN_NOT_IN_CONFIG)
+    assert do(cast, bookings.create, wanted) == Refused(Code.PLAN_NOT_IN_CONFIG)
     assert nothing_was_made(owner)
     assert [row[:5] for row in audits(owner)] == [
         ("PLAN_NOT_IN_CONFIG", "plans_sold", "booking", None, here)
     ]
     elsewhere = walk_in(cast, "nap", "A02", source=source)
-    assert do(cast, stays.create, elsewhere).code == Code.STAY_CREATED
+    assert do(cast, bookings.create, elsewhere).code == Code.STAY_CREATED
 
 
 def test_a_plan_that_is_taken_away_holds_at_the_door(cast: Cast, owner: Owner) -> None:
@@ -145,10 +145,10 @@ def test_a_closed_entrance_says_when_it_opens(cast: Cast, owner: Owner) -> None:
     )
     at = {"opens_at": clock.instant_at(there, time(10), cast.tokyo.zone)}
     assert do(cast, stays.admit, stay.id, 1) == Refused(Code.ENTRANCE_CLOSED, at)
-    said = do(cast, stays.create, walk_in(cast, space="A02"))
+    said = do(cast, bookings.create, walk_in(cast, space="A02"))
     assert said == Refused(Code.ENTRANCE_CLOSED, at)
     later = walk_in(cast, space="A02", source="desk")
-    assert do(cast, stays.create, later).code == Code.STAY_CREATED, "a reservation is for later"
+    assert do(cast, bookings.create, later).code == Code.STAY_CREATED, "a reservation is for later"
 
 
 def test_opening_hours_put_nobody_out(cast: Cast, owner: Owner) -> None:
@@ -181,12 +181,12 @@ def test_e10_the_last_place_is_taken_once(cast: Cast, app: Flask, owner: Owner) 
 def test_e10_the_last_place_is_sold_once(cast: Cast, app: Flask, owner: Owner) -> None:
     entrance(cast, capacity=1)
     wanted = [walk_in(cast, space=space) for space in ("A01", "A02", "A03", "B01")]
-    said = at_once(app, *[lambda one=one: do(cast, stays.create, one) for one in wanted])
+    said = at_once(app, *[lambda one=one: do(cast, bookings.create, one) for one in wanted])
     assert sorted(str(one.code) for one in said) == ["ENTRANCE_FULL"] * 3 + ["STAY_CREATED"]
     mine = owner.one("select id from stays")
     assert do(cast, stays.admit, mine, 1).code == Code.STAY_ADMITTED, "who holds it comes in"
     assert do(cast, stays.depart, mine, 2).code == Code.STAY_DEPARTED
-    assert do(cast, stays.create, walk_in(cast, space="B01")).code == Code.STAY_CREATED
+    assert do(cast, bookings.create, walk_in(cast, space="B01")).code == Code.STAY_CREATED
 
 
 # Moves ------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_a_reservation_moves_where_it_could_be_booked(cast: Cast, owner: Owner) 
 
 def test_a_walk_in_moves_where_walk_ins_are_let_in(cast: Cast, owner: Owner) -> None:
     _, back = two_ways(cast, mode="reservation_only")
-    made = do(cast, stays.create, walk_in(cast))
+    made = do(cast, bookings.create, walk_in(cast))
     assert isinstance(made, Applied)
     assert made.subject
     assert move(cast, made.subject, 1) == Refused(Code.WALK_IN_NOT_ALLOWED)
@@ -305,7 +305,7 @@ def test_a_walk_in_moves_where_walk_ins_are_let_in(cast: Cast, owner: Owner) -> 
 def test_a_walk_in_who_has_not_come_in_takes_a_place(cast: Cast, owner: Owner) -> None:
     two_ways(cast, capacity=1)
     inside = inside_now(cast, "B01")
-    made = do(cast, stays.create, walk_in(cast))
+    made = do(cast, bookings.create, walk_in(cast))
     assert isinstance(made, Applied)
     assert made.subject
     assert move(cast, made.subject, 1) == Refused(Code.ENTRANCE_FULL)
@@ -373,7 +373,7 @@ def test_day_use_is_refused_on_the_houses_own_ground(cast: Cast, owner: Owner) -
     entry = added(cast, name="花子 山田", ground="備品を壊した")
     assert do(cast, stays.admit, stay.id, 1) == Refused(Code.GUEST_BLOCKED)
     assert owner.one("select state from stays") == "reserved"
-    said = do(cast, stays.create, walk_in(cast, space="A02", source="desk"))
+    said = do(cast, bookings.create, walk_in(cast, space="A02", source="desk"))
     assert said == Refused(Code.GUEST_BLOCKED)
     assert [row[:3] + row[5:] for row in audits(owner)] == [
         ("GUEST_BLOCKED", "blocklist", asks, "備品を壊した", None, False, 64)
@@ -418,10 +418,10 @@ def test_a_passport_of_the_register_is_known_at_the_door(cast: Cast, owner: Owne
 def test_a_document_that_was_shown_is_known_again(cast: Cast, owner: Owner) -> None:
     added(cast, name="", document="TK 123-4567")
     shown = NewGuest(**cast.emma, document="tk1234567")
-    said = do(cast, stays.create, walk_in(cast, guest=shown))
+    said = do(cast, bookings.create, walk_in(cast, guest=shown))
     assert said == Refused(Code.GUEST_BLOCKED)
     fine = NewGuest(**cast.emma, document="TK1234568")
-    assert do(cast, stays.create, walk_in(cast, guest=fine)).status == "applied"
+    assert do(cast, bookings.create, walk_in(cast, guest=fine)).status == "applied"
     assert "1234568" not in str(owner.rows("select * from guests where document_mark is not null"))
 
 
@@ -449,5 +449,5 @@ def test_what_it_costs(cast: Cast, inside: Flask) -> None:
         assert do(cast, stays.admit, stay.id, 1).status == "applied"
     assert len(said) <= 8, said
     with statements() as said:
-        assert do(cast, stays.create, walk_in(cast, space="A02")).status == "applied"
+        assert do(cast, bookings.create, walk_in(cast, space="A02")).status == "applied"
     assert len(said) <= 13, said

@@ -14,7 +14,7 @@ from portal.db import SYSTEM
 from portal.models.stay import MOST_PERSONS
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
 from portal.policies.register import Entry, sharing
-from portal.verbs import cash, facilities, registers, stay_changes, stays
+from portal.verbs import bookings, cash, facilities, registers, stay_changes, stays
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once
 from tests.verbs.test_gate import entrance, walk_in
@@ -195,7 +195,7 @@ def test_an_entrance_counts_persons(cast: Cast, inside: Flask, owner: Owner) -> 
     one = cast.book(space="A03", price=0)
     assert isinstance(admit(cast, three), Applied)
     assert admit(cast, two) == Refused(Code.ENTRANCE_FULL)
-    said = do(cast, stays.create, walk_in(cast, space="B01", persons=2))
+    said = do(cast, bookings.create, walk_in(cast, space="B01", persons=2))
     assert said == Refused(Code.ENTRANCE_FULL)
     assert isinstance(admit(cast, one), Applied)
     assert change(cast, three, 4) == Refused(Code.ENTRANCE_FULL)
@@ -207,7 +207,7 @@ def test_an_entrance_counts_persons(cast: Cast, inside: Flask, owner: Owner) -> 
 
 def test_a_walk_in_is_joined_by_no_more_than_there_is_room_for(cast: Cast, inside: Flask) -> None:
     entrance(cast, capacity=3)
-    said = do(cast, stays.create, walk_in(cast, persons=2))
+    said = do(cast, bookings.create, walk_in(cast, persons=2))
     assert isinstance(said, Applied)
     assert said.subject is not None
     here = Booked(said.subject, cast.tokyo.id, "")

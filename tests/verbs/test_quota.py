@@ -17,10 +17,10 @@ from portal import clock
 from portal.outcome import Applied, Code, Outcome, Refused
 from portal.policies.membership_quota import month_of_use
 from portal.queries import quota as shown
-from portal.verbs import membership_moves, quota, stay_changes, stays
+from portal.verbs import bookings, membership_moves, quota, stay_changes, stays
+from portal.verbs.bookings import NewStay
 from portal.verbs.desk import Desk
 from portal.verbs.membership_end import Ending, end_membership
-from portal.verbs.stays import NewStay
 from sandbox.watch import statements
 from tests.cast import GUEST, Cast, HouseOf, Joined
 from tests.outside import Owner, at_once
@@ -71,7 +71,7 @@ def form(cast: Cast, member: Joined, starts_at: datetime, space: int = 0, **more
 
 def create(cast: Cast, wanted: NewStay) -> Outcome:
     with cast.transaction(cast.tokyo.id) as tx:
-        return stays.create(tx, cast.sato.actor, wanted)
+        return bookings.create(tx, cast.sato.actor, wanted)
 
 
 def booked(cast: Cast, member: Joined, starts_at: datetime, space: int = 0, **more: Any) -> UUID:

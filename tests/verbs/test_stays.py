@@ -9,9 +9,9 @@ from flask import Flask
 
 from portal import clock, outbox
 from portal.outcome import Applied, Code, Conflict, Noop, Outcome, Refused
-from portal.verbs import cash, stays
+from portal.verbs import bookings, cash, stays
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from sandbox.watch import statements
 from tests.cast import Booked, Cast
 from tests.outside import Owner, at_once, recorded
@@ -35,7 +35,7 @@ def wanted(cast: Cast, **changes: Any) -> NewStay:
 
 def create(cast: Cast, stay: NewStay, house: UUID | None = None) -> Outcome:
     with cast.transaction(house or cast.tokyo.id) as tx:
-        return stays.create(tx, cast.sato.actor, stay)
+        return bookings.create(tx, cast.sato.actor, stay)
 
 
 def do(cast: Cast, verb: Any, stay: UUID, *rest: Any, house: UUID | None = None) -> Outcome:

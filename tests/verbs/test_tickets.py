@@ -20,6 +20,7 @@ from portal.outcome import Applied, Code, Conflict, Outcome, Refused
 from portal.policies import tickets as policy
 from portal.queries import tickets as shown
 from portal.verbs import (
+    bookings,
     cash,
     documents,
     stay_changes,
@@ -28,8 +29,8 @@ from portal.verbs import (
     ticket_books,
     ticket_offers,
 )
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from sandbox.watch import statements
 from tests.cast import GUEST, Booked, Cast, HouseOf
 from tests.outside import Owner, at_once
@@ -112,7 +113,7 @@ def do(cast: Cast, verb: Any, *args: Any, **more: Any) -> Any:
 
 
 def create(cast: Cast, wanted: NewStay) -> Outcome:
-    said: Outcome = do(cast, stays.create, wanted)
+    said: Outcome = do(cast, bookings.create, wanted)
     return said
 
 
@@ -290,7 +291,7 @@ def test_a_book_of_another_house_is_unknown(cast: Cast, book: tuple[UUID, str]) 
         ticket=book[1],
     )
     with cast.transaction(cast.tokyo.id) as tx:
-        assert stays.create(tx, cast.sato.actor, wanted).code == Code.TICKET_BOOK_UNKNOWN
+        assert bookings.create(tx, cast.sato.actor, wanted).code == Code.TICKET_BOOK_UNKNOWN
 
 
 def test_it_pays_its_own_plan_and_no_other(cast: Cast, book: tuple[UUID, str]) -> None:

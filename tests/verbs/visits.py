@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 
 from portal import clock
 from portal.outcome import Applied, Code, Outcome
-from portal.verbs import stays, ticket_books
+from portal.verbs import bookings, stays, ticket_books
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from tests.cast import Booked, Cast, HouseOf, Joined
 from tests.outside import Owner
 
@@ -116,7 +116,7 @@ class Visits:
         self.booked += 1
         starts = self.begins
         return self.do(
-            stays.create,
+            bookings.create,
             NewStay(
                 form_key=uuid4(),
                 space_id=self.house.spaces[SPACES[self.booked]],

@@ -15,8 +15,8 @@ from portal.lazy import _l, _lp
 from portal.models.stay import MOST_PERSONS
 from portal.money import LARGEST
 from portal.policies import pricing, stay_codes
+from portal.verbs.bookings import NewStay
 from portal.verbs.guests import NewGuest
-from portal.verbs.stays import NewStay
 from portal.web import forms, people, words
 from portal.web.locale import language, money, plain_name
 from portal.web.people import House

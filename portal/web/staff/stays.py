@@ -12,7 +12,7 @@ from portal.machines.stay import MACHINE
 from portal.outcome import Applied, Noop, Outcome
 from portal.queries import members, offers
 from portal.queries import stays as listed
-from portal.verbs import stays
+from portal.verbs import bookings
 from portal.web import access, answer, forms, lists, people, words
 from portal.web.staff import brief, stay_acts, stay_forms, stay_tickets, stay_view
 
@@ -62,7 +62,7 @@ def create() -> AnyResponse | str:
     if not form.validate():
         return answer.form_again(_form_page(form, plans))
     wanted = form.wanted(access.facility(), stay_forms.find(plans, form.plan_id.data))
-    return _created(answer.act(stays.create, wanted), form, plans)
+    return _created(answer.act(bookings.create, wanted), form, plans)
 
 
 @blueprint.get("/<uuid:stay_id>")

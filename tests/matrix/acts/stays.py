@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from portal.verbs import cash, day_close, guests, links, stay_changes, stays
+from portal.verbs import bookings, cash, day_close, guests, links, stay_changes, stays
 from tests.matrix import scenes
 from tests.matrix.act import Act, Doing, button, form
 from tests.matrix.scenes import HOUR, PRICE
@@ -40,28 +40,28 @@ PAID = scenes.a_reserved_stay_paid_by_card
 
 ACTS = (
     Act(
-        "stays.create",
+        "bookings.create",
         scenes.a_new_stay,
-        lambda do: do.form(stays.create, do["wanted"]),
-        lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
+        lambda do: do.form(bookings.create, do["wanted"]),
+        lambda do: do.form(bookings.create, replace(do["wanted"], form_key=uuid4())),
     ),
     Act(
-        "stays.create with lodging tax",
+        "bookings.create with lodging tax",
         scenes.a_new_stay_with_lodging_tax,
-        lambda do: do.form(stays.create, do["wanted"]),
-        lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
+        lambda do: do.form(bookings.create, do["wanted"]),
+        lambda do: do.form(bookings.create, replace(do["wanted"], form_key=uuid4())),
     ),
     Act(
-        "stays.create of a member",
+        "bookings.create of a member",
         scenes.a_new_stay_of_a_member,
-        lambda do: do.form(stays.create, do["wanted"]),
-        lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4())),
+        lambda do: do.form(bookings.create, do["wanted"]),
+        lambda do: do.form(bookings.create, replace(do["wanted"], form_key=uuid4())),
     ),
     Act(
-        "stays.create of the last visit",
+        "bookings.create of the last visit",
         scenes.a_new_visit,
-        lambda do: do.form(stays.create, do["wanted"]),
-        lambda do: do.form(stays.create, replace(do["wanted"], form_key=uuid4(),
+        lambda do: do.form(bookings.create, do["wanted"]),
+        lambda do: do.form(bookings.create, replace(do["wanted"], form_key=uuid4(),
                                                  space_id=do["other"])),
     ),
     button("stays.cancel a visit", scenes.a_visit, stays.cancel),

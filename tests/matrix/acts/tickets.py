@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from portal.verbs import stays, ticket_books, ticket_offers
+from portal.verbs import bookings, stays, ticket_books, ticket_offers
 from tests.matrix import scenes
 from tests.matrix import tickets as books
 from tests.matrix.act import Act, Doing, button, form
@@ -12,7 +12,7 @@ from tests.matrix.scenes import HOUR
 
 
 def create(do: Doing, **more: Any) -> Any:
-    return do.form(stays.create, replace(do["wanted"], **{**do["more"], **more}))
+    return do.form(bookings.create, replace(do["wanted"], **{**do["more"], **more}))
 
 
 def tomorrow(times: dict[str, Any]) -> dict[str, Any]:
@@ -36,7 +36,7 @@ ACTS = (
          "why"),
     button("ticket_books.use", books.a_visit_to_pay, ticket_books.use, "code"),
     Act(
-        "stays.create with the last ticket",
+        "bookings.create with the last ticket",
         books.a_new_visit,
         lambda do: create(do),
         lambda do: create(do, form_key=uuid4(), **tomorrow(do["more"])),

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from portal.db import Actor
 from portal.gates.checkin import RuleName
 from portal.outcome import Code, Refused
-from portal.verbs import kiosk, stay_changes, stays
+from portal.verbs import bookings, kiosk, stay_changes, stays
 from portal.verbs.guests import NewGuest
 from portal.web import words
 from portal.web.staff import refusals
@@ -87,7 +87,7 @@ def test_the_ground_is_for_whom_the_blocklist_is(cast: Cast) -> None:
     """The desk learns that the list named somebody and not what stands on it, nor its address."""
     lawful = ground(cast)
     entry = added(cast, name="山田 花子", ground="備品を壊した", refusal_ground_id=lawful)
-    assert do(cast, stays.create, walk_in(cast)).code == Code.GUEST_BLOCKED
+    assert do(cast, bookings.create, walk_in(cast)).code == Code.GUEST_BLOCKED
     desk = cast.signed_in(cast.sato, cast.tokyo, locale="ja")
     manager = cast.signed_in(cast.suzuki, cast.tokyo, locale="ja")
     secret = ("備品を壊した", "賭博その他の違法行為", str(entry))
