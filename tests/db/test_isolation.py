@@ -252,6 +252,7 @@ DEFINERS = {
     "claim_outbox",
     "claim_refunds",
     "deposits_missed",
+    "drop_superfluous_registers",
     "entrance_by_public_name",
     "facility_by_slug",
     "key_by_code",

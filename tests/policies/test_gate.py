@@ -127,18 +127,20 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
     way = request.entrance
     shut = way is not None and closed_until(way.week, way.zone, request.now) is not None
     room = way.capacity - way.inside if way and way.capacity is not None else request.persons
-    full = request.persons > room
+    full = request.persons > room and not request.same_entrance
     unsold = way is not None and not way.plan_sold
     reserved_only = way is not None and request.walk_in and way.mode == "reservation_only"
-    if request.asks == "move":
-        more = full and not request.same_entrance
-        if request.in_house:
-            against = [unsold and not request.same_entrance, more]
-        else:
-            against = [unsold, reserved_only, request.walk_in and (shut or more)]
+    if request.joins:
+        against = [full, request.register_missing]
         assert evaluate_checkin_request(request).allowed == (not any(against))
         return
-    full = full and not request.same_entrance
+    if request.asks == "move":
+        if request.in_house:
+            against = [unsold and not request.same_entrance, full]
+        else:
+            against = [unsold, reserved_only, request.walk_in and (shut or full)]
+        assert evaluate_checkin_request(request).allowed == (not any(against))
+        return
     against = [blocked, request.withheld is not None, unsold, reserved_only]
     if request.asks == "entry" or request.walk_in:
         against += [shut, full]
@@ -152,8 +154,6 @@ def test_it_opens_exactly_when_nothing_stands_against_it(request: CheckinRequest
             request.register_missing,
             request.balance_due > 0,
         ]
-    if request.joins:
-        against = [full, request.register_missing]
     assert evaluate_checkin_request(request).allowed == (not any(against))
 
 
