@@ -169,10 +169,18 @@ class Fuzz:
         for house in (self.world.tokyo, self.world.osaka):
             if house.id == self.house_of(role, asked):
                 continue
-            if shown := named & self.rows[house.id]:
+            shown = named & self.rows[house.id]
+            if shown and (shown := shown - self.addressees(self.house_of(role, asked))):
                 yield f"rows of {house.slug}: {sorted(shown)[:3]}"
             if told := [w for w in self.world.secrets(house) if w in body and w not in own]:
                 yield f"words of {house.slug}: {told}"
+
+    def addressees(self, house: object) -> set[str]:
+        """What an earlier request had printed as the name on a receipt: the house shows its own."""
+        kept = self.world.owner.rows(
+            "select addressee from documents where facility_id = %s", house
+        )
+        return {name for (name,) in kept}
 
     def house_of(self, role: Role, asked: Asked) -> object:
         """Whose house an answer may speak of: a link's own, else the person's."""
