@@ -266,7 +266,6 @@ DEFINERS = {
     "payment_by_intent",
     "payments_to_read",
     "purge_registers",
-    "drop_superfluous_registers",
     "staff_facilities",
     "stay_by_token",
     "subscriptions_to_read",
