@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from sandbox.browser import chromium
 from tests.cast import Booked
 from tests.web.kiosk.test_kiosk import entrance
 from tests.web.serving import serve
@@ -13,14 +12,12 @@ from tests.web.staff.houses import FrontDesk
 
 
 @pytest.fixture(params=[True, False], ids=["script", "no script"])
-def tablet(request: pytest.FixtureRequest) -> Iterator[Page]:
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        context = browser.new_context(
-            viewport={"width": 1024, "height": 768}, java_script_enabled=request.param
-        )
-        yield context.new_page()
-        browser.close()
+def tablet(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(
+        viewport={"width": 1024, "height": 768}, java_script_enabled=request.param
+    )
+    yield context.new_page()
+    context.close()
 
 
 def code_of(front: FrontDesk, stay: Booked) -> str:
