@@ -136,7 +136,9 @@ _BOOKS = """
         union all select concat_ws(' ', 'close', c.no, c.cash_in, c.counted, c.taken, c.lines, (
             select count(*) from day_close_lines l where l.close_id = c.id)) from day_closes c
         union all select concat_ws(' ', 'register', contact, version) from guest_registers
-        union all select concat_ws(' ', 'reading', kind, reason, rows_read) from register_readings
+        -- Each reading is one of its own: a press that was lost and made again is another.
+        union all (select distinct concat_ws(' ', 'reading', kind, reason, rows_read)
+                   from register_readings)
         union all select concat_ws(' ', 'document', kind, number, amount, (
             select count(*) from document_copies c where c.document_id = d.id)) from documents d
         union all select concat_ws(' ', 'tickets', granted, used, worth, version,
